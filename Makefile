@@ -1,0 +1,50 @@
+# Every verb sets up what it needs: on a fresh machine Python 3.11, make and git are enough.
+UV_VERSION := 0.13.9
+TOOLS := .tools
+UV := $(TOOLS)/bin/uv
+RUN := $(UV) run --locked --quiet
+SAM := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(UV) tool run --quiet --from aws-sam-cli==1.170.0 sam
+
+.DEFAULT_GOAL := help
+
+help: ## Show the verbs
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
+
+$(UV):
+	@python3 -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+setup: $(UV) ## Install everything at the locked versions
+	@$(UV) sync --locked --quiet
+
+demo: setup ## Run the main job end to end in an emulated world (SEED= PODS= DRY=)
+	@$(RUN) python -m spillway_local.demo $(if $(SEED),--seed $(SEED)) $(if $(PODS),--pods $(PODS)) $(if $(DRY),--dry)
+
+test: setup ## Run the fast tests
+	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest $(ARGS)
+
+invoke: setup ## Run one handler against the emulated world (FUNCTION=plan EVENT=events/plan.burst.json)
+	@$(RUN) python -m spillway_local.invoke $(FUNCTION) $(EVENT)
+
+features: setup ## Show each row of docs/features.md with and without a passing test
+	@$(RUN) python -m spillway_local.features
+
+bench: setup ## Print the figures (ONLY=name)
+	@$(RUN) python -m bench $(if $(ONLY),--only $(ONLY))
+
+schema: setup ## Write the JSON Schemas of docs/schema
+	@$(RUN) python -m spillway_local.schema
+
+format: setup ## Rewrite the code in the house style
+	@$(RUN) ruff format . && $(RUN) ruff check --fix .
+
+lint: setup ## Check style, types, layers, templates and the state machine
+	@$(RUN) ruff format --check .
+	@$(RUN) ruff check .
+	@$(RUN) mypy
+	@$(RUN) lint-imports
+
+clean: ## Remove all that was built or installed here
+	rm -rf .venv $(TOOLS) .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.PHONY: help setup demo test invoke features bench schema format lint clean

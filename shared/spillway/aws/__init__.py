@@ -1,0 +1,1 @@
+"""AWS: the only package that imports boto3."""

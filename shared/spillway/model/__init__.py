@@ -1,0 +1,1 @@
+"""What Spillway saw, decided and remembers: frozen values, no input or output."""

@@ -1,0 +1,133 @@
+"""The Auto Scaling groups that serve the cluster, in every region: what exists, what each would launch, what failed."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
+from spillway.model.cluster import Taint
+from spillway.model.reason import Reason
+
+
+class CapacityType(StrEnum):
+    ON_DEMAND = "on-demand"
+    SPOT = "spot"
+    RESERVED = "reserved"
+
+
+class Instance(Model, frozen=True):
+    """A member of a group. `lifecycle` is Auto Scaling's LifecycleState (InService, Pending, Terminating:Wait, …).
+
+    `launched_at` comes from EC2 and is None where EC2 did not tell; `state` is EC2's own, "" where not read.
+    """
+
+    id: str
+    zone: str
+    instance_type: str
+    lifecycle: str
+    launched_at: datetime | None = None
+    state: str = ""
+    protected: bool = False
+    healthy: bool = True
+
+    @property
+    def is_pending(self) -> bool:
+        return self.lifecycle.startswith("Pending")
+
+    @property
+    def is_member(self) -> bool:
+        """Counts towards desired: not leaving, in standby or in a warm pool."""
+        return self.lifecycle == "InService" or self.is_pending
+
+
+class FailureClass(StrEnum):
+    """What a refused launch means; the table of texts is `aws/failures.py`."""
+
+    CAPACITY = "capacity"
+    QUOTA = "quota"
+    SPOT_PRICE = "spot_price"
+    ADDRESSES = "addresses"
+    VOLUME_LIMIT = "volume_limit"
+    CONFIGURATION = "configuration"
+    REBALANCE = "rebalance"
+    UNKNOWN = "unknown"
+
+
+class Scope(StrEnum):
+    """How far a failure reaches."""
+
+    ZONE = "zone"
+    GROUP = "group"
+    QUOTA = "quota"
+    REGION = "region"
+
+
+class LaunchFailure(Model, frozen=True):
+    """A launch that AWS refused: the activity's own text, classified. `zone` is "" when the text names none."""
+
+    activity_id: str
+    at: datetime
+    failure: FailureClass
+    scope: Scope
+    text: str
+    zone: str = ""
+
+
+class NodeTemplate(Model, frozen=True):
+    """What a new node of the group is sure to bring: the least of all types the group may launch.
+
+    `labels` lacks the zone when the group has several: the zone is then the group's choice, not ours.
+    `price_usd_h` is None when no price is known.
+    """
+
+    instance_types: tuple[str, ...]
+    allocatable: Resources
+    labels: Labels = {}
+    taints: tuple[Taint, ...] = ()
+    price_usd_h: float | None = None
+
+
+class NodeGroup(Model, frozen=True):
+    """One Auto Scaling group in one region. `template` is None when it cannot be read; `problem` then says why.
+
+    `launching` counts activities that are in progress; `failures` are refusals, newest first.
+    """
+
+    region: str
+    name: str
+    min_size: int
+    max_size: int
+    desired: int
+    zones: tuple[str, ...] = ()
+    capacity_type: CapacityType = CapacityType.ON_DEMAND
+    instances: tuple[Instance, ...] = ()
+    template: NodeTemplate | None = None
+    problem: str = ""
+    suspended: tuple[str, ...] = ()
+    launching: int = 0
+    failures: tuple[LaunchFailure, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.region}/{self.name}"
+
+
+class RegionView(Model, frozen=True):
+    """`known` False: the region did not answer; its groups, if any, are as of `as_of` and no longer to be trusted."""
+
+    name: str
+    known: bool
+    as_of: datetime | None = None
+    problem: str = ""
+
+
+class FleetSnapshot(Model, frozen=True):
+    """Regions and groups by name. `taken_at` is the time of the read."""
+
+    cluster: str
+    home_region: str
+    taken_at: datetime
+    regions: tuple[RegionView, ...] = ()
+    groups: tuple[NodeGroup, ...] = ()
+    id: str = ""
+    warnings: tuple[Reason, ...] = ()
+    schema_version: int = SCHEMA_VERSION

@@ -1,0 +1,78 @@
+"""What must survive between ticks: clocks of nodes, refusals, capacity asked for, drains under way."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from spillway.model.base import SCHEMA_VERSION, Model
+
+
+class NodeMemory(Model, frozen=True):
+    """Clocks of one node, in the API server's time. None: not so now. A node is idle without a workload pod."""
+
+    node: str
+    first_seen: datetime
+    last_seen: datetime
+    idle_since: datetime | None = None
+    unready_since: datetime | None = None
+    instance_id: str = ""
+
+
+class Unavailable(Model, frozen=True):
+    """A scope in backoff. `scope` is zone, group, quota or region; `key` names it, as in `us-east-1/gpu` or `us-east-1`."""
+
+    scope: str
+    key: str
+    until: datetime
+    since: datetime
+    times: int = 1
+    reason: str = ""
+
+
+class RequestState(StrEnum):
+    OPEN = "open"  # asked for, some of it not here yet
+    READY = "ready"  # all nodes are Ready
+    REFUSED = "refused"  # what was missing was given back; the rest moved on or was left
+    CHANGED = "changed"  # desired was not what the step saw: nothing was written
+
+
+class OpenRequest(Model, frozen=True):
+    """Capacity that a step asked a group for. `id` is `<plan>#<step>#<hop>`; hop 0 is the step's own group.
+
+    The group is to grow from `from_desired` to `to_desired`; `nodes` are asked for, `ready` are Ready,
+    `missing` were refused and given back.
+    """
+
+    id: str
+    plan_id: str
+    step: int
+    hop: int
+    region: str
+    group: str
+    from_desired: int
+    to_desired: int
+    nodes: int
+    asked_at: datetime
+    state: RequestState = RequestState.OPEN
+    ready: int = 0
+    missing: int = 0
+    before: tuple[str, ...] = ()  # instance ids that the group had when we asked
+
+
+class Drain(Model, frozen=True):
+    """A node that a running plan is draining or removing."""
+
+    node: str
+    plan_id: str
+    step: int
+    since: datetime
+
+
+class Memory(Model, frozen=True):
+    """Everything, sorted by key. `vanished` names nodes that went within a minute of joining while their instance lives."""
+
+    nodes: tuple[NodeMemory, ...] = ()
+    unavailable: tuple[Unavailable, ...] = ()
+    requests: tuple[OpenRequest, ...] = ()
+    drains: tuple[Drain, ...] = ()
+    vanished: tuple[str, ...] = ()
+    schema_version: int = SCHEMA_VERSION

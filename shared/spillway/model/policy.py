@@ -1,0 +1,238 @@
+"""The policy: what people may tell Spillway. Names and defaults are a contract (`docs/schema/policy.json`).
+
+Every field is optional. Amounts are Kubernetes quantities; a name that ends in `_s` is in seconds.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from spillway.model import quantity
+from spillway.model.plan import AtDeadline, Why
+
+
+def _is_quantity(value: str | int | float) -> str:
+    quantity.parse(value)
+    return str(value)
+
+
+def _is_percent_or_count(value: str | int) -> str | int:
+    if isinstance(value, str):
+        number = value.removesuffix("%")
+        if not (value.endswith("%") and number.isdigit() and int(number) <= 100):
+            raise ValueError(f"{value!r} is neither a count nor a percentage from 0% to 100%")
+    elif value < 0:
+        raise ValueError(f"{value} is negative")
+    return value
+
+
+Quantity = Annotated[str | int | float, AfterValidator(_is_quantity)]
+Seconds = NonNegativeInt
+Expander = Literal["least-waste", "most-pods", "least-nodes", "priority", "price", "random"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+S = TypeVar("S", bound=_Section)
+
+
+class RegionMode(StrEnum):
+    IN_ORDER = "in_order"
+    CHEAPEST = "cheapest"
+    SPREAD = "spread"
+
+
+class Mode(StrEnum):
+    RUN = "run"
+    DRY_RUN = "dry_run"
+    SCALE_OUT_ONLY = "scale_out_only"
+    SCALE_IN_ONLY = "scale_in_only"
+    OFF = "off"
+
+
+class Namespaces(_Section):
+    """Whose waiting pods are demand; running pods of all namespaces keep their nodes. An empty `include` is all."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+class Pods(_Section):
+    new_pod_delay_s: Seconds = Field(0, description="A younger pod is no demand yet: its controller may still move it")
+    priority_cutoff: int = Field(-10, description="Pods below it ask for nothing and keep no node (Cluster Autoscaler's)")
+    scheduler_names: tuple[str, ...] = Field(("default-scheduler",), description="Pods of other schedulers are no demand")
+
+
+class Nodes(_Section):
+    startup_taints: tuple[str, ...] = Field((), description="Keys or prefixes that a node sheds while it starts")
+
+
+class Scheduler(_Section):
+    profile: Literal["least_allocated", "most_allocated"] = Field("least_allocated", description="The kube-scheduler's score")
+    nominate: bool = Field(False, description="Write status.nominatedNodeName for planned pods (KEP-5278)")
+
+
+class Headroom(_Section):
+    percent: Mapping[str, NonNegativeFloat] = Field({}, description="Percent of requests to keep free, by resource")
+    fixed: Mapping[str, Quantity] = Field({}, description="Amounts to keep free, by resource")
+    spare_nodes_per_group: NonNegativeInt = 0
+
+
+class Limits(_Section):
+    """Over all groups of the cluster, what runs and what comes together; null is no limit."""
+
+    nodes: NonNegativeInt | None = None
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+    resources: Mapping[str, Quantity] = {}
+    nodes_per_plan: PositiveInt | None = None
+
+
+class Backoff(_Section):
+    first_s: PositiveInt = Field(300, description="How long a refused group is passed over; doubles at each refusal")
+    max_s: PositiveInt = 1800
+
+
+class ScaleOutPolicy(_Section):
+    objective: Literal["least_cost", "seed_order"] | tuple[Expander, ...] = "least_cost"
+    provision_time_s: PositiveInt = Field(900, description="Younger capacity is coming; older is not")
+    headroom: Headroom = Headroom()
+    limits: Limits = Limits()
+    gang_wait_s: Seconds = Field(600, description="How long room is kept for the rest of a gang")
+    backoff: Backoff = Backoff()
+
+
+class Consolidation(StrEnum):
+    OFF = "off"
+    EMPTY = "empty"
+    EMPTY_AND_UNDERUTILISED = "empty_and_underutilised"
+    REPLACE = "replace"
+
+
+class Budget(_Section):
+    """At most `nodes` leave at once; a percentage is of the cluster's own nodes and rounds up. All budgets that apply hold."""
+
+    nodes: Annotated[str | int, AfterValidator(_is_percent_or_count)]
+    reasons: tuple[Why, ...] = Field((), description="Only for these reasons; none means all")
+    schedule: str | None = Field(None, description="Cron line; the budget holds from then on for duration_s")
+    duration_s: PositiveInt | None = None
+    time_zone: str = "UTC"
+
+
+class ClusterMinimum(_Section):
+    nodes: NonNegativeInt | None = None
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+
+
+class ScaleInPolicy(_Section):
+    enabled: bool = True
+    idle_s: Seconds = Field(600, description="An empty node goes after this")
+    unneeded_s: Seconds = Field(600, description="An underutilised node goes after this")
+    utilisation_threshold: float = Field(0.5, ge=0, le=1)
+    consolidation: Consolidation = Consolidation.EMPTY_AND_UNDERUTILISED
+    budgets: tuple[Budget, ...] = (Budget(nodes="10%"),)
+    cluster_minimum: ClusterMinimum = ClusterMinimum()
+    respect_protection: bool = Field(False, description="True: instances protected from scale in are never ended by us")
+    max_age_s: PositiveInt | None = None
+    drift: bool = False
+    batch: Literal["wait", "evict"] = Field("wait", description="What happens to running pods of Jobs")
+
+
+class DrainPolicy(_Section):
+    settle_s: Seconds = Field(5, description="Between taint and re-check: a scheduler's decision under way lands")
+    max_grace_s: Seconds = Field(600, description="A pod's longer grace is cut to this")
+    deadline_s: PositiveInt = 3600
+    at_deadline: AtDeadline = AtDeadline.GIVE_UP
+
+
+class Interruptions(_Section):
+    spot: Literal["drain", "cordon", "ignore"] = "drain"
+    rebalance: Literal["drain", "cordon", "ignore"] = "ignore"
+    health: Literal["drain", "cordon", "ignore"] = "drain"
+
+
+def _overrides(section: type[_Section]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    def check(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        section.model_validate(dict(fields))
+        return fields
+
+    return check
+
+
+class GroupOverride(_Section):
+    """For one group or a glob of groups: `min` and `max` hold together with the group's own; `ignore` leaves it alone.
+
+    `scale_out` and `scale_in` hold the fields to override and nothing else.
+    """
+
+    min: NonNegativeInt | None = None
+    max: NonNegativeInt | None = None
+    ignore: bool = False
+    scale_out: Annotated[Mapping[str, Any], AfterValidator(_overrides(ScaleOutPolicy))] = {}
+    scale_in: Annotated[Mapping[str, Any], AfterValidator(_overrides(ScaleInPolicy))] = {}
+
+
+class GroupPolicy(_Section):
+    """What holds for one group after all overrides."""
+
+    min: int | None = None
+    max: int | None = None
+    ignore: bool = False
+    scale_out: ScaleOutPolicy
+    scale_in: ScaleInPolicy
+
+
+class Policy(_Section):
+    regions: tuple[str, ...] = Field((), description="Order of preference; the home region first when absent")
+    region_mode: RegionMode = RegionMode.IN_ORDER
+    namespaces: Namespaces = Namespaces()
+    pods: Pods = Pods()
+    nodes: Nodes = Nodes()
+    max_snapshot_age_s: PositiveInt = Field(180, description="An older view never scales in")
+    may_be_empty: bool = Field(
+        False, description="True: an API server without nodes is believed (a cluster that starts at none)"
+    )
+    scheduler: Scheduler = Scheduler()
+    scale_out: ScaleOutPolicy = ScaleOutPolicy()
+    scale_in: ScaleInPolicy = ScaleInPolicy()
+    drain: DrainPolicy = DrainPolicy()
+    interruptions: Interruptions = Interruptions()
+    strict_ownership: bool = Field(False, description="Refuse groups with a scaling policy, a schedule or another autoscaler")
+    mode: Mode = Mode.RUN
+    groups: Mapping[str, GroupOverride] = {}
+
+    def for_group(self, name: str) -> GroupPolicy:
+        """The policy of one group: globs first in their order, then its exact name; later ones win field by field."""
+        globs = [key for key in self.groups if key != name and fnmatchcase(name, key)]
+        found = [self.groups[key] for key in [*globs, *([name] if name in self.groups else [])]]
+        bounds: dict[str, Any] = {}
+        for override in found:
+            bounds |= override.model_dump(include={"min", "max", "ignore"}, exclude_unset=True)
+        return GroupPolicy(
+            **bounds,
+            scale_out=_overridden(self.scale_out, [o.scale_out for o in found]),
+            scale_in=_overridden(self.scale_in, [o.scale_in for o in found]),
+        )
+
+
+def _overridden(section: S, overrides: list[Mapping[str, Any]]) -> S:
+    if not overrides:
+        return section
+    merged: dict[str, Any] = section.model_dump()
+    for override in overrides:
+        merged = _merged(merged, override)
+    return type(section).model_validate(merged)
+
+
+def _merged(base: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(base)
+    for key, value in patch.items():
+        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = _merged(dict(result[key]), value) if both else value
+    return result

@@ -1,0 +1,69 @@
+"""Why: a code that programs read and a sentence that people read."""
+
+from enum import StrEnum
+
+from spillway.model.base import Model
+
+
+class Code(StrEnum):
+    """Every reason a plan can give. A code is added here, never reused for another meaning."""
+
+    # scale out
+    UNSCHEDULABLE_PODS = "unschedulable_pods"
+    BELOW_MIN = "below_min"
+    # a group cannot serve a pod
+    TOO_SMALL = "too_small"
+    SELECTOR = "selector"
+    AFFINITY = "affinity"
+    TAINT = "taint"
+    ZONE = "zone"
+    AT_MAX = "at_max"
+    LIMIT = "limit"
+    UNAVAILABLE = "unavailable"
+    SUSPENDED = "suspended"
+    REGION_UNKNOWN = "region_unknown"
+    REGION_EXCLUDED = "region_excluded"
+    NO_TEMPLATE = "no_template"
+    IGNORED = "ignored"
+    SINGLE_REGION = "single_region"
+    NO_GROUPS = "no_groups"
+    NOT_JUDGED = "not_judged"
+    GPU_RESERVED = "gpu_reserved"
+    # scale in
+    EMPTY = "empty"
+    NOT_IDLE_YET = "not_idle_yet"
+    BUSY = "busy"
+    AT_MIN = "at_min"
+    PENDING_PODS = "pending_pods"
+    NOT_OURS = "not_ours"
+    NOT_READY = "not_ready"
+    STARTING = "starting"
+    CORDONED_BY_HUMAN = "cordoned_by_human"
+    GIVEN_BACK = "given_back"
+    DRAINING = "draining"
+    LEAVING = "leaving"
+    BUDGET = "budget"
+    STALE_VIEW = "stale_view"
+    DISABLED = "disabled"
+    PROTECTED = "protected"
+    ANNOTATED = "annotated"
+    # give back
+    NOTHING_COMES = "nothing_comes"
+    # warnings
+    REGION_SILENT = "region_silent"
+    PRICE_UNKNOWN = "price_unknown"
+    GROUP_UNREADABLE = "group_unreadable"
+    OBJECT_UNREADABLE = "object_unreadable"
+    PERMISSION = "permission"
+    RULES_NOT_JUDGED = "rules_not_judged"
+    NODES_VANISH = "nodes_vanish"
+    UNKNOWN_FAILURE = "unknown_failure"
+    OTHER_OWNER = "other_owner"
+    NO_PROVIDER_ID = "no_provider_id"
+
+
+class Reason(Model, frozen=True):
+    """`text` is one sentence with the figures in it; it names the group, node or pod it speaks of."""
+
+    code: Code
+    text: str
