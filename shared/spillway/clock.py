@@ -5,4 +5,4 @@ from datetime import UTC, datetime
 
 def utcnow() -> datetime:
     """Now, in UTC, in whole microseconds."""
-    return datetime.now(UTC)
+    return datetime.now(UTC)  # noqa: TID251

@@ -170,7 +170,10 @@ class PlanStale(SpillwayError):
     limit_s: int
 
     def __str__(self) -> str:
-        return f"plan {self.plan_id} is {self.age_s} s old, {self.limit_s} s are allowed; nothing was done, the next tick plans anew"
+        return (
+            f"plan {self.plan_id} is {self.age_s} s old, {self.limit_s} s are allowed; "
+            "nothing was done, the next tick plans anew"
+        )
 
 
 @dataclass(eq=False)

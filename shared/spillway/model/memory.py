@@ -29,6 +29,7 @@ class Unavailable(Model, frozen=True):
 
 
 class RequestState(StrEnum):
+    PLANNED = "planned"  # written down, the group is not raised yet
     OPEN = "open"  # asked for, some of it not here yet
     READY = "ready"  # all nodes are Ready
     REFUSED = "refused"  # what was missing was given back; the rest moved on or was left
@@ -38,6 +39,7 @@ class RequestState(StrEnum):
 class OpenRequest(Model, frozen=True):
     """Capacity that a step asked a group for. `id` is `<plan>#<step>#<hop>`; hop 0 is the step's own group.
 
+    `orphan`: the execution that owned it has ended; the next plan finishes or undoes it.
     The group is to grow from `from_desired` to `to_desired`; `nodes` are asked for, `ready` are Ready,
     `missing` were refused and given back.
     """
@@ -55,16 +57,18 @@ class OpenRequest(Model, frozen=True):
     state: RequestState = RequestState.OPEN
     ready: int = 0
     missing: int = 0
+    orphan: bool = False
     before: tuple[str, ...] = ()  # instance ids that the group had when we asked
 
 
 class Drain(Model, frozen=True):
-    """A node that a running plan is draining or removing."""
+    """A node that a running plan is draining or removing; `orphan` when its execution has ended."""
 
     node: str
     plan_id: str
     step: int
     since: datetime
+    orphan: bool = False
 
 
 class Memory(Model, frozen=True):
