@@ -1,0 +1,253 @@
+"""Virtual time: an hour of waiting passes in milliseconds, in the same order as it would for real.
+
+One thread, the driver, calls `run`. It carries out timers one by one and, when every other thread has come to
+rest, jumps to the next moment at which something is due. Worker threads wait in `sleep` or `wait`, and hold
+`busy` while they work, so that time cannot pass under them.
+"""
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+_POLL_S = 0.005  # real seconds between looks at a virtual timeout, while blocked on somebody else's event
+
+
+class ClockClosed(RuntimeError):
+    """Raised in a thread that waits in virtual time when the world around it ends."""
+
+
+class Stuck(RuntimeError):
+    """What `run` waits for has not come, and will not: the message tells when and what else is pending."""
+
+
+@dataclass(eq=False)
+class Timer:
+    """A moment and what is done then, until `cancel`."""
+
+    when: datetime
+    action: Callable[[], None]
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+@dataclass(eq=False)
+class _Nap:
+    """A thread that waits; `held` is how often it had called `busy`, which it lets go meanwhile."""
+
+    bell: threading.Condition
+    event: threading.Event | None
+    held: int
+    timer: Timer | None = None
+    over: bool = False
+    woken: bool = False  # by the driver, which waits until the thread really goes on
+
+
+class VirtualClock:
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC), quiet_s: float = 0.005) -> None:
+        """`start` is aware; `quiet_s` are the real seconds without activity after which time jumps."""
+        self._now = start.astimezone(UTC)
+        self._quiet_s = quiet_s
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)  # the driver waits here, nobody else
+        self._queue: list[tuple[datetime, int, Timer]] = []
+        self._order = itertools.count()
+        self._naps: set[_Nap] = set()
+        self._held: dict[int, int] = {}  # thread -> how often it holds `busy`
+        self._waking = 0
+        self._activity = 0
+        self._driver: int | None = None
+        self._closed = False
+
+    def now(self) -> datetime:
+        """The virtual time, in UTC."""
+        return self._now
+
+    def call_in(self, seconds: float, action: Callable[[], None]) -> Timer:
+        """Has the driver call `action` after `seconds`; 0 or less: as soon as it can."""
+        with self._lock:
+            return self._add(self._now + timedelta(seconds=max(0.0, seconds)), action)
+
+    def call_at(self, when: datetime, action: Callable[[], None]) -> Timer:
+        """Has the driver call `action` at `when`; a moment in the past is now."""
+        with self._lock:
+            return self._add(max(when.astimezone(UTC), self._now), action)
+
+    def touch(self) -> None:
+        """Tells that something goes on, so that time does not jump for another quiet moment."""
+        with self._lock:
+            self._activity += 1
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Time stands still inside; may be nested. `sleep` and `wait` let go of it while they last."""
+        me = threading.get_ident()
+        with self._lock:
+            self._hold(me, 1)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._hold(me, -1)
+
+    def sleep(self, seconds: float) -> None:
+        """Blocks the calling worker until `seconds` of virtual time have passed; raises ClockClosed."""
+        if seconds <= 0:
+            return self.touch()
+        nap = self._lie_down(seconds, None)
+        try:
+            with self._lock:
+                nap.bell.wait_for(lambda: nap.over)
+        finally:
+            self._rise(nap)
+        return None
+
+    def wait(self, event: threading.Event, timeout_s: float | None = None) -> bool:
+        """Blocks until `event` is set or `timeout_s` of virtual time have passed; tells whether it is set.
+
+        Raises ClockClosed.
+        """
+        nap = self._lie_down(timeout_s, event)
+        try:
+            while not event.wait(_POLL_S) and not nap.over:
+                pass
+        finally:
+            self._rise(nap)
+        return event.is_set()
+
+    def run(self, until: Callable[[], bool] | None = None, limit_s: float | None = None) -> None:
+        """Drives time until `until()` holds, asked after each action and whenever all is quiet.
+
+        Without `until` it runs for `limit_s`, or until nothing is left to wait for. Raises Stuck when `limit_s`
+        have passed, or nothing is left, and `until` does not hold; what an action raises comes out as it is.
+        """
+        if self._driver is not None:
+            raise RuntimeError("this clock is already being driven; a world has one driver")
+        self._driver = threading.get_ident()
+        end = None if limit_s is None else self._now + timedelta(seconds=limit_s)
+        try:
+            while until is None or not until():
+                if timer := self._due():
+                    timer.action()
+                    continue
+                quiet_at = self._settle()
+                if quiet_at is None or (until is not None and until()):
+                    continue
+                if (problem := self._jump(quiet_at, end, until is None)) is None:
+                    continue
+                if until is None:
+                    return
+                raise Stuck(f"{problem}, and what was waited for has not come ({self._pending()})")
+        finally:
+            self._driver = None
+
+    def close(self) -> None:
+        """Ends every `sleep` and `wait` with ClockClosed; timers no longer come."""
+        with self._lock:
+            self._closed = True
+            self._queue.clear()
+            for nap in self._naps:
+                nap.over = True
+                nap.bell.notify_all()
+            self._changed.notify_all()
+
+    def _add(self, when: datetime, action: Callable[[], None]) -> Timer:
+        timer = Timer(when, action)
+        heapq.heappush(self._queue, (when, next(self._order), timer))
+        self._activity += 1
+        if when <= self._now:
+            self._changed.notify_all()
+        return timer
+
+    def _hold(self, thread: int, times: int) -> None:
+        held = self._held.pop(thread, 0) + times
+        if held:
+            self._held[thread] = held
+        self._activity += 1
+        if not self._held:
+            self._changed.notify_all()
+
+    def _lie_down(self, seconds: float | None, event: threading.Event | None) -> _Nap:
+        me = threading.get_ident()
+        if me == self._driver:
+            raise RuntimeError("the driver's own actions must not wait, time would stop; use call_in")
+        with self._lock:
+            if self._closed:
+                raise ClockClosed("the clock is closed")
+            nap = _Nap(threading.Condition(self._lock), event, self._held.get(me, 0))
+            self._naps.add(nap)
+            if seconds is not None:
+                nap.timer = self._add(self._now + timedelta(seconds=max(0.0, seconds)), lambda: self._wake(nap))
+            self._hold(me, -nap.held)
+        return nap
+
+    def _wake(self, nap: _Nap) -> None:
+        with self._lock:
+            if nap in self._naps:
+                nap.over = nap.woken = True
+                self._waking += 1
+                nap.bell.notify_all()
+
+    def _rise(self, nap: _Nap) -> None:
+        with self._lock:
+            self._naps.discard(nap)
+            if nap.timer is not None:
+                nap.timer.cancel()
+            self._waking -= nap.woken
+            self._hold(threading.get_ident(), nap.held)
+            self._changed.notify_all()
+            if self._closed:
+                raise ClockClosed("the clock was closed while this thread waited")
+
+    def _due(self) -> Timer | None:
+        with self._lock:
+            head = self._head()
+            if head is None or head.when > self._now:
+                return None
+            heapq.heappop(self._queue)
+            return head
+
+    def _head(self) -> Timer | None:
+        while self._queue and self._queue[0][2].cancelled:
+            heapq.heappop(self._queue)
+        return self._queue[0][2] if self._queue else None
+
+    def _settle(self) -> int | None:
+        """The count of activity once all is quiet; None when a timer fell due meanwhile."""
+        with self._lock:
+            while True:
+                if (head := self._head()) is not None and head.when <= self._now:
+                    return None
+                seen = self._activity
+                self._changed.wait(None if self._held or self._waking else self._quiet_s)
+                # A thread whose event is set is about to go on, though it has not come round to say so.
+                coming = any(nap.event is not None and nap.event.is_set() for nap in self._naps)
+                if seen == self._activity and not (self._held or self._waking or coming):
+                    return seen
+
+    def _jump(self, quiet_at: int, end: datetime | None, to_the_end: bool) -> str | None:
+        """Moves time on to what is due next, `end` at most; tells why it cannot."""
+        with self._lock:
+            if self._activity != quiet_at:
+                return None
+            head = self._head()
+            if head is None and not (end and to_the_end):
+                return f"at {self._now:%FT%TZ} nothing is left to wait for"
+            if end is not None and (head is None or head.when > end):
+                self._now = max(self._now, end)
+                return f"at {self._now:%FT%TZ} the time allowed is over"
+            if head is not None:
+                self._now = max(self._now, head.when)
+            return None
+
+    def _pending(self) -> str:
+        with self._lock:
+            timers = sum(not timer.cancelled for _, _, timer in self._queue)
+            head = self._head()
+            following = f", the next at {head.when:%FT%TZ}" if head else ""
+            return f"{timers} timers{following}; {len(self._naps)} threads waiting"
