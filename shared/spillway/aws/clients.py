@@ -1,0 +1,86 @@
+"""AWS clients, made at first use and kept for the life of the process, and their errors as ours.
+
+Retries: botocore's `standard` mode (exponential, full jitter, a quota for retries), five attempts. `adaptive`
+is not used: its client-side limiter blocks all threads of a client, in a function that is paid by time.
+Source: botocore, docs/source/guide/retries and botocore.config.Config.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from spillway.errors import AwsForbidden, AwsUnavailable
+
+VERSION = "0.1.0"  # of pyproject.toml; the layer holds no package metadata to read it from
+
+DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "UnauthorizedAccess"})
+
+_clients: dict[tuple[str, str], Any] = {}
+_lock = Lock()  # clients are safe to share between threads, making them is not (boto3, guide/clients)
+
+
+def client(service: str, region: str) -> Any:
+    """The one client of `service` in `region`, as in `client("autoscaling", "us-east-1")`."""
+    key = (service, region)
+    if key not in _clients:
+        with _lock:
+            if key not in _clients:
+                _clients[key] = boto3.client(service, region_name=region, config=_config())  # type: ignore[call-overload]
+    return _clients[key]
+
+
+def clear() -> None:
+    """Forgets all clients; for tests that change credentials or endpoints."""
+    with _lock:
+        _clients.clear()
+
+
+def _config() -> Config:
+    return Config(
+        retries={"mode": "standard", "total_max_attempts": 5},
+        connect_timeout=5,
+        read_timeout=20,
+        user_agent_extra=f"spillway/{VERSION}",
+    )
+
+
+def code(error: ClientError) -> str:
+    """AWS's own name of the error, as in `ValidationError`."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+@contextmanager
+def asking(region: str, action: str) -> Iterator[None]:
+    """Turns botocore's errors into AwsForbidden and AwsUnavailable; `action` is IAM's, as in `ec2:DescribeInstances`."""
+    try:
+        yield
+    except ClientError as error:
+        message = str(error.response.get("Error", {}).get("Message", ""))
+        if code(error) in DENIED:
+            raise AwsForbidden(region, action, message) from error
+        raise AwsUnavailable(region, action, f"{code(error)}: {message}") from error
+    except BotoCoreError as error:
+        raise AwsUnavailable(region, action, str(error)) from error
+
+
+def action_of(service: str, region: str, operation: str) -> str:
+    """IAM's name of a client method: `ec2:DescribeInstances` of `describe_instances`."""
+    return f"{service}:{client(service, region).meta.method_to_api_mapping[operation]}"
+
+
+def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:
+    """One call; raises AwsForbidden or AwsUnavailable."""
+    with asking(region, action_of(service, region, operation)):
+        answer: dict[str, Any] = getattr(client(service, region), operation)(**request)
+        return answer
+
+
+def pages(service: str, region: str, operation: str, **request: Any) -> Iterator[Mapping[str, Any]]:
+    """All pages of a call, one at a time; raises AwsForbidden or AwsUnavailable."""
+    with asking(region, action_of(service, region, operation)):
+        yield from client(service, region).get_paginator(operation).paginate(**request)
