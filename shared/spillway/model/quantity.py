@@ -41,8 +41,13 @@ def parse(text: str | int | float) -> Fraction:
 @lru_cache(maxsize=65536)
 def amount(resource: str, text: str | int | float) -> int:
     """The integer a model holds: millicores of cpu, else whole units (bytes, counts), rounded up."""
-    exact = parse(text) * (1000 if resource == "cpu" else 1)
-    return max(-_MAX, min(_MAX, -((-exact.numerator) // exact.denominator)))
+    return whole(resource, parse(text))
+
+
+def whole(resource: str, exact: Fraction) -> int:
+    """The integer of an exact amount in Kubernetes' own unit, rounded up: sums are rounded once, at their end."""
+    scaled = exact * (1000 if resource == "cpu" else 1)
+    return max(-_MAX, min(_MAX, -((-scaled.numerator) // scaled.denominator)))
 
 
 def resources(quantities: Mapping[str, str | int | float]) -> Resources:

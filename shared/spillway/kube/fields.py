@@ -1,0 +1,184 @@
+"""The fields of Kubernetes objects that Spillway reads, and no others.
+
+msgspec skips the rest of an object without building it, which is where the speed comes from
+(docs/adr/0002). Parts that thousands of pods share byte for byte stay `Raw`: equal bytes are decoded once.
+Names follow k8s.io/api; `null` and absent mean the same.
+"""
+
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw, field
+
+ABSENT = Raw()
+Amounts = dict[str, str | int | float]
+
+
+class Part(msgspec.Struct, rename="camel", gc=False):
+    """A part of an API object; unknown fields are skipped."""
+
+
+class Kind(Part):
+    kind: str = ""
+
+
+class Envelope(Part):
+    """A single object, or a list with its items unread."""
+
+    kind: str = ""
+    items: list[Raw] | None = None
+
+
+class OwnerReference(Part):
+    kind: str = ""
+    controller: bool | None = None
+
+
+class PodAnnotations(Part, rename=None):
+    mirror: str | None = field(default=None, name="kubernetes.io/config.mirror")
+    daemon: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/daemonset-pod")
+
+
+class Meta(Part):
+    name: str
+    namespace: str | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+
+class PodMeta(Meta):
+    labels: Raw = ABSENT
+    annotations: PodAnnotations | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class ContainerPort(Part):
+    host_port: int | None = None
+    protocol: str | None = None
+    host_ip: str | None = field(default=None, name="hostIP")
+
+
+class Container(Part):
+    name: str = ""
+    resources: Raw = ABSENT
+    ports: list[ContainerPort] | None = None
+    restart_policy: str | None = None
+
+
+class Claim(Part):
+    claim_name: str = ""
+
+
+class Volume(Part):
+    name: str = ""
+    persistent_volume_claim: Claim | None = None
+    ephemeral: Part | None = None
+
+
+class ResourceClaim(Part):
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodSpec(Part):
+    containers: list[Container]
+    init_containers: list[Container] | None = None
+    node_name: str | None = None
+    node_selector: Raw = ABSENT
+    affinity: Raw = ABSENT
+    tolerations: Raw = ABSENT
+    topology_spread_constraints: Raw = ABSENT
+    overhead: Raw = ABSENT
+    resources: Raw = ABSENT
+    volumes: list[Volume] | None = None
+    resource_claims: list[ResourceClaim] | None = None
+    scheduling_gates: list[Kind] | None = None
+    scheduler_name: str | None = None
+    priority: int | None = None
+
+
+class Condition(Part):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    last_transition_time: datetime | None = None
+
+
+class PodStatus(Part):
+    phase: str | None = None
+    conditions: list[Condition] | None = None
+    nominated_node_name: str | None = None
+    container_statuses: Raw = ABSENT
+    init_container_statuses: Raw = ABSENT
+
+
+class Pod(Part):
+    metadata: PodMeta
+    spec: PodSpec
+    status: PodStatus | None = None
+
+
+class BareSpec(Part):
+    node_name: str | None = None
+
+
+class BareStatus(Part):
+    phase: str | None = None
+
+
+class BarePod(Part):
+    """What must be known of a pod that cannot be read otherwise: that it is there, and where."""
+
+    metadata: Meta
+    spec: BareSpec | None = None
+    status: BareStatus | None = None
+
+
+class NodeMeta(Meta):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class NodeTaint(Part):
+    key: str
+    effect: str
+    value: str | None = None
+
+
+class NodeSpec(Part):
+    provider_id: str | None = field(default=None, name="providerID")
+    unschedulable: bool | None = None
+    taints: list[NodeTaint] | None = None
+
+
+class NodeStatus(Part):
+    allocatable: Amounts | None = None
+    conditions: list[Condition] | None = None
+
+
+class Node(Part):
+    metadata: NodeMeta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class SelectorExpression(Part):
+    key: str
+    operator: str
+    values: list[str] | None = None
+
+
+class LabelSelector(Part):
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[SelectorExpression] | None = None
+
+
+class BudgetSpec(Part):
+    selector: LabelSelector | None = None
+
+
+class Budget(Part):
+    """A PodDisruptionBudget."""
+
+    metadata: Meta
+    spec: BudgetSpec | None = None

@@ -1,0 +1,42 @@
+"""Kubernetes nodes to the model's."""
+
+from datetime import datetime
+
+from spillway.kube import fields, markers
+from spillway.kube.machines import machine_of
+from spillway.model import quantity
+from spillway.model.cluster import Node, Taint
+from spillway.model.reason import Code, Reason
+
+
+def node_of(raw: fields.Node, taken_at: datetime) -> Node:
+    """Raises QuantityError when an allocatable amount is none."""
+    spec, status = raw.spec or fields.NodeSpec(), raw.status or fields.NodeStatus()
+    labels = raw.metadata.labels or {}
+    unschedulable = bool(spec.unschedulable)
+    ready = next((c for c in status.conditions or () if c.type == "Ready"), fields.Condition())
+    return Node(
+        name=raw.metadata.name,
+        created=raw.metadata.creation_timestamp or taken_at,
+        allocatable=dict(sorted(quantity.resources(status.allocatable or {}).items())),
+        labels=dict(sorted(labels.items())),
+        annotations=markers.rule_annotations(raw.metadata.annotations or {}),
+        taints=tuple(Taint(key=t.key, effect=t.effect, value=t.value or "") for t in spec.taints or ()),
+        machine=machine_of(spec.provider_id or "", labels),
+        ready=ready.status == "True",
+        ready_changed=ready.last_transition_time,
+        unschedulable=unschedulable,
+        cordon=markers.cordoned_by(labels, unschedulable),
+        deleting=raw.metadata.deletion_timestamp is not None,
+    )
+
+
+def warning_of(raw: fields.Node, node: Node) -> Reason | None:
+    """A node that says nothing of its instance is used for fit and never touched; its owner should know."""
+    if node.machine is not None or (raw.spec and raw.spec.provider_id):
+        return None
+    return Reason(
+        code=Code.NO_PROVIDER_ID,
+        text=f"node {node.name} has no spec.providerID: pods may go to it, but it is never drained or ended; "
+        "set kubelet's --provider-id=aws:///<zone>/<instance>",
+    )
