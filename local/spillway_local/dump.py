@@ -1,0 +1,187 @@
+"""A cluster and its fleet as files (docs/dump.md), read with the decoders that read the live APIs."""
+
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from spillway.aws import fleet
+from spillway.errors import DumpError
+from spillway.kube import decode
+from spillway.model.base import decode as decode_model
+from spillway.model.cluster import ClusterSnapshot
+from spillway.model.fleet import FleetSnapshot
+from spillway.model.memory import Memory
+from spillway.model.policy import Policy
+from spillway_local.policy_file import read_policy
+
+LISTS = frozenset({
+    "AutoScalingGroups", "Activities", "LaunchConfigurations", "LaunchTemplateVersions", "InstanceTypes",
+    "InstanceTypeOfferings", "Reservations", "InstanceStatuses", "SpotPriceHistory", "CapacityReservations",
+    "Quotas", "MetricDataResults", "Nodegroups", "ScalingPolicies", "ScheduledUpdateGroupActions",
+})  # fmt: skip
+MAPPINGS = frozenset({"WarmPools", "OnDemandPrices"})
+BESIDE = frozenset({"Messages"})  # `aws cloudwatch get-metric-data` prints it beside its answer; nothing reads it
+LIST_KEYS = frozenset({"apiVersion", "kind", "metadata", "items"})
+
+
+class Meta(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """meta.json. `now` must carry its time zone."""
+
+    cluster: str
+    home_region: str
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Dump:
+    """`now` is the moment the dump speaks of: the `taken_at` of both snapshots."""
+
+    cluster: ClusterSnapshot
+    fleet: FleetSnapshot
+    policy: Policy
+    memory: Memory
+    now: datetime
+
+
+def read(folder: Path) -> Dump:
+    """Everything in `folder`; raises DumpError, which names the file and the key, and PolicyError."""
+    if not folder.is_dir():
+        raise DumpError(str(folder), "", "there is no such folder. docs/dump.md says how to make one")
+    meta = _read_meta(folder / "meta.json")
+    policy_file = folder / "policy.yaml"
+    return Dump(
+        cluster=_read_cluster(folder / "cluster", meta),
+        fleet=_read_fleet(folder / "fleet", meta),
+        policy=read_policy(policy_file) if policy_file.exists() else Policy(),
+        memory=_read_memory(folder / "memory.json"),
+        now=meta.now,
+    )
+
+
+def _read_meta(file: Path) -> Meta:
+    if not file.exists():
+        raise DumpError(str(file), "", 'it is missing. Write {"cluster": …, "home_region": …, "now": …}')
+    try:
+        meta = msgspec.json.decode(file.read_bytes(), type=Meta)
+    except msgspec.ValidationError as error:
+        raise DumpError(str(file), *_field(error)) from error
+    except msgspec.DecodeError as error:
+        raise DumpError(str(file), "", _no_json(error)) from error
+    if meta.now.tzinfo is None:
+        raise DumpError(str(file), "now", "the time has no zone; write it in UTC, as in 2026-01-01T00:00:00Z")
+    for key in ("cluster", "home_region"):
+        if not getattr(meta, key):
+            raise DumpError(str(file), key, "it is empty")
+    return meta
+
+
+def _read_memory(file: Path) -> Memory:
+    if not file.exists():
+        return Memory()
+    try:
+        return decode_model(file.read_bytes(), Memory)
+    except msgspec.ValidationError as error:
+        raise DumpError(str(file), *_field(error)) from error
+    except msgspec.DecodeError as error:
+        raise DumpError(str(file), "", _no_json(error)) from error
+
+
+def _read_cluster(folder: Path, meta: Meta) -> ClusterSnapshot:
+    if not folder.is_dir():
+        raise DumpError(str(folder), "", "the folder is missing; it holds what `kubectl get … -o json` printed")
+    objects = decode.Objects()
+    for file, raw in _files(folder):
+        _check_kubernetes(file, raw)
+        try:
+            objects.add(raw)
+        except msgspec.ValidationError as error:
+            raise DumpError(str(file), *_field(error)) from error
+    return decode.reduce(objects, cluster=meta.cluster, taken_at=meta.now)
+
+
+def _check_kubernetes(file: Path, raw: bytes) -> None:
+    """Raises DumpError unless `raw` is a whole List or a single object."""
+    top = _object(file, raw)
+    if "items" not in top and {"kind", "metadata"} <= top.keys():
+        return
+    for key in top:
+        if key not in LIST_KEYS:
+            raise DumpError(str(file), key, "no Kubernetes List has it; print the objects with `kubectl get … -o json`")
+    if "items" not in top:
+        raise DumpError(str(file), "items", "it is missing: this is no Kubernetes List")
+    metadata = msgspec.json.decode(top.get("metadata", msgspec.Raw(b"{}")))
+    if isinstance(metadata, dict) and metadata.get("continue"):
+        raise DumpError(str(file), "metadata.continue", "this is one page of several; print all of them")
+
+
+def _read_fleet(folder: Path, meta: Meta) -> FleetSnapshot:
+    """A dump without fleet is a cluster without groups."""
+    regions = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    answers = {region.name: _region(region) for region in regions}
+    return fleet.reduce(meta.cluster, meta.home_region, meta.now, answers)
+
+
+def _region(folder: Path) -> Mapping[str, Any]:
+    answers: dict[str, Any] = {}
+    for file, raw in _files(folder):
+        for key, text in _object(file, raw).items():
+            value = msgspec.json.decode(text)
+            if key in LISTS and isinstance(value, list):
+                answers.setdefault(key, []).extend(value)
+            elif key in MAPPINGS and isinstance(value, dict):
+                answers.setdefault(key, {}).update(value)
+            elif key not in BESIDE:
+                raise DumpError(str(file), key, _wrong_key(key))
+    return answers
+
+
+def _wrong_key(key: str) -> str:
+    if key == "NextToken":
+        return "this is one page of several; print all of them (leave out --max-items and --no-paginate)"
+    if key in LISTS:
+        return "a list is wanted"
+    if key in MAPPINGS:
+        return "an object is wanted"
+    return f"no answer has this key; known are {', '.join(sorted(LISTS | MAPPINGS))}"
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Files in the order of their names, unpacked; hidden ones are left out."""
+    for file in sorted(folder.iterdir()):
+        if file.name.startswith(".") or file.is_dir():
+            continue
+        if not file.name.endswith((".json", ".json.gz")):
+            raise DumpError(str(file), "", "it is neither .json nor .json.gz; a file that is read by nobody would mislead")
+        raw = file.read_bytes()
+        if file.name.endswith(".gz"):
+            try:
+                raw = gzip.decompress(raw)
+            except (OSError, EOFError, zlib.error) as error:
+                raise DumpError(str(file), "", f"it cannot be unpacked: {error}") from error
+        yield file, raw
+
+
+def _object(file: Path, raw: bytes) -> dict[str, msgspec.Raw]:
+    """Its top-level keys, the values unread."""
+    try:
+        return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError as error:
+        raise DumpError(str(file), "", "it holds no JSON object") from error
+    except msgspec.DecodeError as error:
+        raise DumpError(str(file), "", _no_json(error)) from error
+
+
+def _no_json(error: msgspec.DecodeError) -> str:
+    return f"it is no JSON: {error}"
+
+
+def _field(error: msgspec.ValidationError) -> tuple[str, str]:
+    """(path of the field, what is wrong with it), out of `… - at `$.nodes[0].node``."""
+    problem, _, place = str(error).partition(" - at `$")
+    return place.strip("`.").removeprefix("."), problem
