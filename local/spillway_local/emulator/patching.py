@@ -1,0 +1,34 @@
+"""The one way in which the emulator changes moto: replace a named attribute, put it back at the end."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+
+class MotoMoved(RuntimeError):
+    """moto no longer has a name that the emulator replaces; its version is pinned in pyproject.toml for that reason."""
+
+
+class Patch(NamedTuple):
+    """`owner` is a module or a class, `value` what stands under `name` while the patch holds."""
+
+    owner: Any
+    name: str
+    value: Any
+
+
+@contextmanager
+def patched(patches: Iterable[Patch]) -> Iterator[None]:
+    """Applies all patches, takes them back in reverse; raises MotoMoved and changes nothing when a name is gone."""
+    todo = list(patches)
+    for owner, name, _ in todo:
+        if not hasattr(owner, name):
+            raise MotoMoved(f"{getattr(owner, '__name__', owner)} has no {name} any more: moto has changed, adapt emulator/")
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in todo]
+    try:
+        for owner, name, value in todo:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in reversed(before):
+            setattr(owner, name, value)
