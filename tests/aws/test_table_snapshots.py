@@ -1,0 +1,165 @@
+"""Snapshots: written in parts, read whole or not at all."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from spillway.aws import clients
+from spillway.aws.table import keys, parts, snapshots
+from spillway.errors import NotFound
+from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
+from spillway.model.fleet import FleetSnapshot, NodeGroup
+from tests.workflow.world import CLUSTER, HOME, NOW, World, open_world
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with open_world() as opened:
+        yield opened
+
+
+def cluster(nodes: int = 3, pods: int = 2, at_s: int = 0) -> ClusterSnapshot:
+    return ClusterSnapshot(
+        cluster=CLUSTER,
+        taken_at=NOW + timedelta(seconds=at_s),
+        nodes=tuple(
+            Node(name=f"node-{n:05}", created=NOW, allocatable={"cpu": 4000, "pods": 58}, labels={"zone": f"z{n * 7919 % 97}"})
+            for n in range(nodes)
+        ),
+        shapes=(PodShape(id="web", namespace="shop", requests={"cpu": 500}),),
+        pods=(
+            PodSet(
+                shape="web",
+                state=PodState.UNSCHEDULABLE,
+                names=tuple(f"shop/web-{n * 2654435761 % 2**32:08x}-{n}" for n in range(pods)),
+                created=(NOW,) * pods,
+            ),
+        ),
+    )
+
+
+def fleet() -> FleetSnapshot:
+    group = NodeGroup(region=HOME, name="general", min_size=0, max_size=9, desired=2)
+    return FleetSnapshot(cluster=CLUSTER, home_region=HOME, taken_at=NOW, groups=(group,))
+
+
+def writes(world: World) -> list[str]:
+    """Keys of the parts in the table."""
+    items = clients.client("dynamodb", HOME).scan(TableName=world.table.name)["Items"]
+    return sorted(item["pk"]["S"] for item in items if item["sk"]["S"] == "PART")
+
+
+@pytest.mark.feature("CS-13")
+def test_reads_back_what_was_stored_under_the_id_of_its_head(world: World) -> None:
+    head = snapshots.store_cluster(world.table, cluster())
+    fleet_head = snapshots.store_fleet(world.table, fleet())
+
+    assert snapshots.latest_cluster(world.table) == msgspec.structs.replace(cluster(), id=head)
+    assert snapshots.latest_fleet(world.table) == msgspec.structs.replace(fleet(), id=fleet_head)
+    assert snapshots.head_ids(world.table) == (head, fleet_head)
+
+
+@pytest.mark.feature("CS-13")
+def test_an_older_snapshot_is_read_by_its_id(world: World) -> None:
+    first = snapshots.store_cluster(world.table, cluster(nodes=2))
+    snapshots.store_cluster(world.table, cluster(nodes=3, at_s=60))
+
+    assert len(snapshots.cluster(world.table, first).nodes) == 2
+    with pytest.raises(NotFound, match="no-such-head"):
+        snapshots.fleet(world.table, "no-such-head")
+
+
+@pytest.mark.feature("CS-13")
+def test_every_item_is_under_400_kb_also_when_one_shape_has_100000_pods(world: World) -> None:
+    snapshots.store_cluster(world.table, cluster(nodes=100, pods=100_000))
+
+    items = clients.client("dynamodb", HOME).scan(TableName=world.table.name)["Items"]
+    sizes = [len(item["body"]["B"]) for item in items if "body" in item]
+    assert len([size for size in sizes if size > 100_000]) > 1
+    assert max(sizes) <= parts.MAX_BYTES
+    assert len(snapshots.latest_cluster(world.table).pods[0].names) == 100_000
+
+
+@pytest.mark.feature("CS-13")
+def test_an_unchanged_part_is_not_written_again_but_the_head_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshots.store_cluster(world.table, cluster(nodes=5000))
+    before = writes(world)
+    written: list[str] = []
+    put = type(world.table).put
+    monkeypatch.setattr(
+        type(world.table), "put", lambda table, sk, *rest, **named: (written.append(sk), put(table, sk, *rest, **named))
+    )
+
+    snapshots.store_cluster(world.table, cluster(nodes=5000, at_s=60))
+
+    assert len(before) >= 4
+    assert writes(world) == before
+    assert written == ["MANIFEST", keys.HEAD_CLUSTER]
+    assert snapshots.latest_cluster(world.table).taken_at == NOW + timedelta(seconds=60)
+
+
+@pytest.mark.feature("CS-13")
+def test_one_changed_node_writes_one_part(world: World) -> None:
+    full = cluster(nodes=5000)
+    snapshots.store_cluster(world.table, full)
+    before = set(writes(world))
+    changed = msgspec.structs.replace(full.nodes[1234], unschedulable=True)
+
+    nodes = (*full.nodes[:1234], changed, *full.nodes[1235:])
+    snapshots.store_cluster(world.table, msgspec.structs.replace(full, nodes=nodes))
+
+    assert len(set(writes(world)) - before) <= 2
+    assert snapshots.latest_cluster(world.table).nodes[1234].unschedulable
+
+
+@pytest.mark.feature("CS-13")
+def test_a_write_that_dies_half_way_leaves_the_old_head(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshots.store_cluster(world.table, cluster(nodes=1))
+    put = type(world.table).put
+
+    def dies_at_the_head(table: object, sk: str, *rest: object, **named: object) -> None:
+        if sk == keys.HEAD_CLUSTER:
+            raise RuntimeError("killed")
+        put(table, sk, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(world.table), "put", dies_at_the_head)
+    with pytest.raises(RuntimeError, match="killed"):
+        snapshots.store_cluster(world.table, cluster(nodes=9, at_s=60))
+
+    assert len(snapshots.latest_cluster(world.table).nodes) == 1
+
+
+@pytest.mark.feature("CS-13")
+def test_a_head_whose_parts_are_gone_is_never_returned(world: World) -> None:
+    snapshots.store_cluster(world.table, cluster())
+    for pk in writes(world):
+        clients.client("dynamodb", HOME).delete_item(TableName=world.table.name, Key={"pk": {"S": pk}, "sk": {"S": "PART"}})
+
+    with pytest.raises(NotFound, match="a part of snapshot"):
+        snapshots.latest_cluster(world.table)
+
+
+@pytest.mark.feature("CS-13")
+def test_a_part_in_use_is_written_anew_before_it_expires(world: World) -> None:
+    snapshots.store_cluster(world.table, cluster())
+    world.clock.pass_s(parts.KEEP_S - 3600)
+    snapshots.store_cluster(world.table, cluster(at_s=parts.KEEP_S - 3600))
+
+    items = clients.client("dynamodb", HOME).scan(TableName=world.table.name)["Items"]
+    oldest = min(int(item[keys.TTL]["N"]) for item in items if item["sk"]["S"] in ("PART", keys.HEAD_CLUSTER))
+    assert oldest > world.clock.now.timestamp() + 86400
+
+
+def test_a_slow_read_that_ends_late_does_not_turn_the_clock_back(world: World) -> None:
+    snapshots.store_cluster(world.table, cluster(nodes=3, at_s=60))
+    snapshots.store_cluster(world.table, cluster(nodes=1, at_s=0))
+
+    assert len(snapshots.latest_cluster(world.table).nodes) == 3
+
+
+def test_without_a_head_the_snapshot_is_not_found(world: World) -> None:
+    with pytest.raises(NotFound, match="HEAD#fleet"):
+        snapshots.latest_fleet(world.table)
+    assert snapshots.head_ids(world.table) == ("", "")
