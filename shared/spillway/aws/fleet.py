@@ -1,0 +1,185 @@
+"""AWS's answers to the fleet snapshot: pure decoding, the same for live answers and for files of a dump."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from spillway.aws import groups, history, launch, prices, shapes, templates
+from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup, RegionView
+from spillway.model.reason import Code, Reason
+
+Answers = Mapping[str, Any]
+"""One region's answers by top-level key (CONTRACTS section 2). In place of a list there may stand the error,
+or a sentence, of the call that failed."""
+
+
+def reduce(
+    cluster: str,
+    home_region: str,
+    taken_at: datetime,
+    answers: Mapping[str, Answers | Exception | str],
+    group_names: Iterable[str] = (),
+    previous: FleetSnapshot | None = None,
+) -> FleetSnapshot:
+    """The groups with both discovery tags, and those named `region/name` in `group_names`.
+
+    A region whose answers, or whose AutoScalingGroups, are an error is unknown: of it remain the groups of
+    `previous`, as of then. Nothing that one group or item lacks stops the others; it becomes a warning.
+    """
+    named = frozenset(group_names)
+    regions: list[RegionView] = []
+    found: list[NodeGroup] = []
+    warnings: list[Reason] = []
+    for region in sorted(answers):
+        answer = answers[region]
+        problem = str(answer) if isinstance(answer, Exception | str) else _problem(answer, "AutoScalingGroups")
+        if problem or isinstance(answer, Exception | str):
+            regions.append(_unknown(region, problem, previous))
+            found += [group for group in previous.groups if group.region == region] if previous else []
+            warnings.append(Reason(code=Code.REGION_SILENT, text=f"region {region} did not answer: {problem}"))
+            continue
+        regions.append(RegionView(name=region, known=True, as_of=taken_at))
+        here, troubles = _region(region, cluster, taken_at, answer, named)
+        found += here
+        warnings += troubles
+    return FleetSnapshot(
+        cluster=cluster,
+        home_region=home_region,
+        taken_at=taken_at,
+        regions=tuple(regions),
+        groups=tuple(sorted(found, key=lambda group: (group.region, group.name))),
+        warnings=tuple(warnings),
+    )
+
+
+def _unknown(region: str, problem: str, previous: FleetSnapshot | None) -> RegionView:
+    before = next((view for view in previous.regions if view.name == region), None) if previous else None
+    return RegionView(name=region, known=False, as_of=before.as_of if before else None, problem=problem)
+
+
+def _region(
+    region: str, cluster: str, now: datetime, answers: Answers, named: frozenset[str]
+) -> tuple[list[NodeGroup], list[Reason]]:
+    catalogue, problems = _catalogue(region, answers)
+    machines, more = _machines(answers)
+    warnings = [
+        Reason(code=Code.PERMISSION, text=f"region {region}: {key} is not known: {text}")
+        for key in sorted(answers)
+        if (text := _problem(answers, key))
+    ]
+    warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more]
+    past = history.by_group(_items(answers, "Activities"), now)
+    found: list[NodeGroup] = []
+    for number, item in enumerate(_items(answers, "AutoScalingGroups")):
+        try:
+            if not _is_ours(item, region, cluster, named):
+                continue
+            group, troubles = _group(region, item, catalogue, machines, past)
+        except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
+            name = item.get("AutoScalingGroupName") if isinstance(item, Mapping) else None
+            text = f"group {region}/{name or f'AutoScalingGroups[{number}]'} is not as AWS documents it: {error}"
+            warnings.append(Reason(code=Code.GROUP_UNREADABLE, text=text))
+            continue
+        found.append(group)
+        warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
+    return found, warnings
+
+
+def _is_ours(item: Mapping[str, Any], region: str, cluster: str, named: frozenset[str]) -> bool:
+    return f"{region}/{item['AutoScalingGroupName']}" in named or groups.belongs(item, cluster)
+
+
+def _group(
+    region: str,
+    item: Mapping[str, Any],
+    catalogue: templates.Catalogue,
+    machines: Mapping[str, shapes.Ec2Instance],
+    past: Mapping[str, history.Past],
+) -> tuple[NodeGroup, list[str]]:
+    """A group and a sentence for each thing about it that could not be read."""
+    group = shapes.read(item, shapes.Group)
+    mine = past.get(group.auto_scaling_group_name, history.Past())
+    problem, template, capacity_type, troubles = "", None, launch.market(group), list[str]()
+    try:
+        found = launch.of_group(group, catalogue.definitions)
+        capacity_type = found.capacity_type
+        template, troubles = templates.of_launch(
+            found, group.auto_scaling_group_name, group.availability_zones, groups.tags(item), catalogue
+        )
+    except launch.Unreadable as error:
+        problem = str(error)
+        troubles = [problem]
+    return NodeGroup(
+        region=region,
+        name=group.auto_scaling_group_name,
+        min_size=group.min_size,
+        max_size=group.max_size,
+        desired=group.desired_capacity,
+        zones=tuple(sorted(group.availability_zones)),
+        capacity_type=capacity_type,
+        instances=tuple(_instance(member, machines) for member in sorted(group.instances, key=lambda one: one.instance_id)),
+        template=template,
+        problem=problem,
+        suspended=tuple(sorted(process.process_name for process in group.suspended_processes)),
+        launching=mine.launching,
+        failures=mine.failures,
+    ), troubles
+
+
+def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance]) -> Instance:
+    machine = machines.get(member.instance_id, shapes.Ec2Instance(instance_id=member.instance_id))
+    return Instance(
+        id=member.instance_id,
+        zone=member.availability_zone,
+        instance_type=member.instance_type or machine.instance_type,
+        lifecycle=member.lifecycle_state,
+        launched_at=machine.launch_time,
+        state=machine.state.name,
+        protected=member.protected_from_scale_in,
+        healthy=member.health_status.lower() == "healthy",
+    )
+
+
+def _catalogue(region: str, answers: Answers) -> tuple[templates.Catalogue, list[str]]:
+    versions, p1 = shapes.read_all(
+        _items(answers, "LaunchTemplateVersions"), shapes.LaunchTemplateVersion, "LaunchTemplateVersions"
+    )
+    configurations, p2 = shapes.read_all(
+        _items(answers, "LaunchConfigurations"), shapes.LaunchConfiguration, "LaunchConfigurations"
+    )
+    kinds, p3 = shapes.read_all(_items(answers, "InstanceTypes"), shapes.InstanceType, "InstanceTypes")
+    nodegroups, p4 = shapes.read_all(_items(answers, "Nodegroups"), shapes.NodegroupAnswer, "Nodegroups")
+    fixed = answers.get("OnDemandPrices", {})
+    known, p5 = prices.read(fixed if isinstance(fixed, Mapping) else {}, _items(answers, "SpotPriceHistory"))
+    return templates.Catalogue(
+        region=region,
+        definitions=launch.Definitions(
+            versions=tuple(versions),
+            configurations={one.launch_configuration_name: one for one in configurations},
+            versions_problem=_problem(answers, "LaunchTemplateVersions"),
+            configurations_problem=_problem(answers, "LaunchConfigurations"),
+        ),
+        prices=known,
+        types={kind.instance_type: kind for kind in kinds},
+        nodegroups={
+            group.name: answer.nodegroup for answer in nodegroups for group in answer.nodegroup.resources.auto_scaling_groups
+        },
+        types_problem=_problem(answers, "InstanceTypes"),
+    ), [*p1, *p2, *p3, *p4, *p5]
+
+
+def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str]]:
+    found, problems = shapes.read_all(_items(answers, "Reservations"), shapes.Reservation, "Reservations")
+    return {machine.instance_id: machine for reservation in found for machine in reservation.instances}, problems
+
+
+def _items(answers: Answers, key: str) -> list[Any]:
+    found = answers.get(key, ())
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _problem(answers: Answers, key: str) -> str:
+    found = answers.get(key)
+    return str(found) if isinstance(found, Exception | str) else ""

@@ -1,0 +1,65 @@
+"""What a group's activities of late tell: launches on their way, and refusals that still count."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from spillway.aws import failures
+from spillway.aws.groups import WINDOW
+from spillway.model.fleet import LaunchFailure, Scope
+
+_DONE = frozenset({"Successful", "Failed", "Cancelled"})  # all other ScalingActivityStatusCodes are in progress
+
+
+@dataclass(frozen=True)
+class Past:
+    """`failures` are newest first."""
+
+    launching: int = 0
+    failures: tuple[LaunchFailure, ...] = ()
+
+
+def by_group(activities: Iterable[Any], now: datetime) -> dict[str, Past]:
+    """Of each group that has activities. Refusals of the last 3 hours count, until a later launch succeeds."""
+    mine: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for activity in activities:
+        if isinstance(activity, Mapping) and "AutoScalingGroupName" in activity:
+            mine[str(activity["AutoScalingGroupName"])].append(activity)
+    return {name: _past(mine[name], now) for name in sorted(mine)}
+
+
+def _past(activities: list[Mapping[str, Any]], now: datetime) -> Past:
+    launches = [activity for activity in activities if failures.is_launch(activity)]
+    successes = [(_started(one), failures.zone_of(one)) for one in launches if one.get("StatusCode") == "Successful"]
+    refused = [failure for one in launches if (failure := _failure(one, now)) and now - failure.at <= WINDOW]
+    standing = [failure for failure in refused if not _is_over(failure, successes)]
+    return Past(
+        launching=sum(1 for one in launches if one.get("StatusCode") not in _DONE),
+        failures=tuple(sorted(standing, key=lambda failure: (-failure.at.timestamp(), failure.activity_id))),
+    )
+
+
+def _is_over(failure: LaunchFailure, successes: Iterable[tuple[datetime | None, str]]) -> bool:
+    """A launch that began after the refusal and succeeded shows that there is room again, in a zone for that zone only."""
+    return any(
+        start is not None and start > failure.at and (failure.scope is not Scope.ZONE or failure.zone in ("", zone))
+        for start, zone in successes
+    )
+
+
+def _failure(activity: Mapping[str, Any], now: datetime) -> LaunchFailure | None:
+    try:
+        return failures.of_activity(activity, now)
+    except msgspec.ValidationError:
+        return None  # a time that is none: the activity cannot be put in order
+
+
+def _started(activity: Mapping[str, Any]) -> datetime | None:
+    try:
+        return failures.moment(activity.get("StartTime"))
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,80 @@
+"""Labels and taints of a group's new nodes: from what is sure, from the EKS node group, and from tags, which win."""
+
+from collections.abc import Iterable, Mapping
+
+from spillway.aws.shapes import Nodegroup
+from spillway.model import quantity
+from spillway.model.base import Labels, Resources
+from spillway.model.cluster import Taint
+
+TEMPLATE = "k8s.io/cluster-autoscaler/node-template/"  # Cluster Autoscaler: cloudprovider/aws/aws_manager.go
+SEED_LABEL = "kube/"  # kubernetes-ec2-autoscaler: autoscaling_groups.py
+
+EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+_EKS_EFFECTS = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
+_EKS_MARKETS = {"ON_DEMAND", "SPOT", "CAPACITY_BLOCK"}
+
+_ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
+_REGION = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+_TYPE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+_ARCH = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
+_OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
+
+
+def well_known(region: str, zones: Iterable[str], types: Iterable[str], architectures: Iterable[str]) -> dict[str, str]:
+    """The labels that each new node is sure to carry: a label that two choices would differ in is left out."""
+    found = dict.fromkeys(_OS, "linux") | dict.fromkeys(_REGION, region)
+    for keys, values in ((_ZONE, set(zones)), (_TYPE, set(types)), (_ARCH, set(architectures))):
+        if len(values) == 1 and (value := values.pop()):
+            found |= dict.fromkeys(keys, value)
+    return found
+
+
+def of_nodegroup(nodegroup: Nodegroup | None) -> tuple[dict[str, str], dict[tuple[str, str], Taint]]:
+    """Labels and taints (by key and effect) that EKS puts on nodes of the group; an effect we do not know blocks."""
+    if nodegroup is None:
+        return {}, {}
+    labels = {"eks.amazonaws.com/nodegroup": nodegroup.nodegroup_name, **nodegroup.labels}
+    if nodegroup.capacity_type in _EKS_MARKETS:
+        labels["eks.amazonaws.com/capacityType"] = nodegroup.capacity_type
+    taints = [
+        Taint(key=taint.key, value=taint.value, effect=_EKS_EFFECTS.get(taint.effect, "NoSchedule"))
+        for taint in nodegroup.taints
+    ]
+    return labels, {(taint.key, taint.effect): taint for taint in taints}
+
+
+def of_tags(tags: Mapping[str, str]) -> Labels:
+    """`node-template/label/<label>`, and the seed's `kube/<label>`."""
+    found = {key.removeprefix(SEED_LABEL): value for key, value in tags.items() if key.startswith(SEED_LABEL)}
+    return found | _below("label/", tags)
+
+
+def taints_of_tags(tags: Mapping[str, str]) -> tuple[dict[tuple[str, str], Taint], list[str]]:
+    """`node-template/taint/<key>` = `value:Effect`, and a sentence for each that says no effect we know: it blocks."""
+    found: dict[tuple[str, str], Taint] = {}
+    problems: list[str] = []
+    for key, text in _below("taint/", tags).items():
+        value, _, effect = text.rpartition(":")
+        if effect not in EFFECTS:
+            problems.append(f"tag {TEMPLATE}taint/{key} is {text!r}, not value:Effect; it is taken for NoSchedule")
+            value, effect = text.partition(":")[0], "NoSchedule"
+        found[key, effect] = Taint(key=key, value=value, effect=effect)
+    return found, problems
+
+
+def resources_of_tags(tags: Mapping[str, str]) -> tuple[Resources, list[str]]:
+    """`node-template/resources/<name>` = quantity, the allocatable of a new node; a sentence for each that is none."""
+    found: dict[str, int] = {}
+    problems: list[str] = []
+    for name, text in _below("resources/", tags).items():
+        try:
+            found[name] = quantity.amount(name, text)
+        except quantity.QuantityError as error:
+            problems.append(f"tag {TEMPLATE}resources/{name} is passed over: {error}")
+    return found, problems
+
+
+def _below(part: str, tags: Mapping[str, str]) -> dict[str, str]:
+    prefix = TEMPLATE + part
+    return {key.removeprefix(prefix): value for key, value in tags.items() if key.startswith(prefix) and key != prefix}

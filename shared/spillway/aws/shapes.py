@@ -1,0 +1,261 @@
+"""Answers of AWS, as far as we read them: typed once here, so that a wrong field names itself.
+
+The same structs read botocore's answers (times are datetimes) and the AWS CLI's JSON (times are text).
+Names and defaults: botocore's service models autoscaling 2011-01-01, ec2 2016-11-15, eks 2017-11-01.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    pass
+
+
+class TemplateReference(Shape, frozen=True):
+    """A launch template by id or name. Auto Scaling launches `$Default` where no version is given."""
+
+    launch_template_id: str = ""
+    launch_template_name: str = ""
+    version: str = "$Default"
+
+
+class Least(Shape, frozen=True):
+    min: float = 0
+
+
+class Requirements(Shape, frozen=True):
+    """Attributes instead of types; every instance that is launched has at least the minimums."""
+
+    v_cpu_count: Least
+    memory_mib: Least = msgspec.field(name="MemoryMiB")
+
+
+class Override(Shape, frozen=True):
+    instance_type: str = ""
+    weighted_capacity: str = "1"
+    launch_template_specification: TemplateReference | None = None
+    instance_requirements: Requirements | None = None
+
+
+class PolicyTemplate(Shape, frozen=True):
+    launch_template_specification: TemplateReference
+    overrides: tuple[Override, ...] = ()
+
+
+class Distribution(Shape, frozen=True):
+    on_demand_base_capacity: int = 0
+    on_demand_percentage_above_base_capacity: int = 100
+    on_demand_allocation_strategy: str = "prioritized"
+
+    @property
+    def is_spot(self) -> bool:
+        """No instance of the group is on-demand."""
+        return self.on_demand_base_capacity == 0 and self.on_demand_percentage_above_base_capacity == 0
+
+
+class MixedPolicy(Shape, frozen=True):
+    launch_template: PolicyTemplate
+    instances_distribution: Distribution = Distribution()
+
+
+class Member(Shape, frozen=True):
+    instance_id: str
+    lifecycle_state: str
+    availability_zone: str = ""
+    instance_type: str = ""
+    health_status: str = "Healthy"
+    protected_from_scale_in: bool = False
+
+
+class Process(Shape, frozen=True):
+    process_name: str
+
+
+class ReservationPreference(Shape, frozen=True):
+    capacity_reservation_preference: str = ""
+
+
+class Group(Shape, frozen=True):
+    auto_scaling_group_name: str
+    min_size: int
+    max_size: int
+    desired_capacity: int
+    desired_capacity_type: str = "units"
+    availability_zones: tuple[str, ...] = ()
+    instances: tuple[Member, ...] = ()
+    suspended_processes: tuple[Process, ...] = ()
+    launch_configuration_name: str = ""
+    launch_template: TemplateReference | None = None
+    mixed_instances_policy: MixedPolicy | None = None
+    capacity_reservation_specification: ReservationPreference = ReservationPreference()
+
+
+class Volume(Shape, frozen=True):
+    volume_size: int | None = None  # GiB; None takes the size of the image
+
+
+class BlockDevice(Shape, frozen=True):
+    device_name: str = ""
+    ebs: Volume | None = None
+
+
+class LaunchConfiguration(Shape, frozen=True):
+    launch_configuration_name: str
+    instance_type: str
+    spot_price: str = ""
+    block_device_mappings: tuple[BlockDevice, ...] = ()
+
+
+class MarketOptions(Shape, frozen=True):
+    market_type: str = ""
+
+
+class CpuOptions(Shape, frozen=True):
+    core_count: int | None = None
+    threads_per_core: int | None = None
+
+
+class LaunchData(Shape, frozen=True):
+    instance_type: str = ""
+    instance_requirements: Requirements | None = None
+    instance_market_options: MarketOptions = MarketOptions()
+    block_device_mappings: tuple[BlockDevice, ...] = ()
+    cpu_options: CpuOptions = CpuOptions()
+    capacity_reservation_specification: ReservationPreference = ReservationPreference()
+
+
+class LaunchTemplateVersion(Shape, frozen=True):
+    version_number: int
+    launch_template_data: LaunchData
+    launch_template_id: str = ""
+    launch_template_name: str = ""
+    default_version: bool = False
+
+
+class VCpuInfo(Shape, frozen=True):
+    default_v_cpus: int
+
+
+class MemoryInfo(Shape, frozen=True):
+    size_in_mib: int = msgspec.field(name="SizeInMiB")
+
+
+class ProcessorInfo(Shape, frozen=True):
+    supported_architectures: tuple[str, ...] = ()
+
+
+class NetworkCard(Shape, frozen=True):
+    maximum_network_interfaces: int = 0
+
+
+class NetworkInfo(Shape, frozen=True):
+    maximum_network_interfaces: int = 0
+    ipv4_addresses_per_interface: int = 0
+    default_network_card_index: int = 0
+    network_cards: tuple[NetworkCard, ...] = ()
+
+
+class Cores(Shape, frozen=True):
+    count: int = 0
+
+
+class Device(Shape, frozen=True):
+    count: int = 0
+    manufacturer: str = ""
+    core_info: Cores = Cores()
+
+
+class GpuInfo(Shape, frozen=True):
+    gpus: tuple[Device, ...] = ()
+
+
+class NeuronInfo(Shape, frozen=True):
+    neuron_devices: tuple[Device, ...] = ()
+
+
+class InferenceInfo(Shape, frozen=True):
+    accelerators: tuple[Device, ...] = ()
+
+
+class InstanceType(Shape, frozen=True):
+    instance_type: str
+    v_cpu_info: VCpuInfo
+    memory_info: MemoryInfo
+    processor_info: ProcessorInfo = ProcessorInfo()
+    network_info: NetworkInfo = NetworkInfo()
+    gpu_info: GpuInfo = GpuInfo()
+    neuron_info: NeuronInfo = NeuronInfo()
+    inference_accelerator_info: InferenceInfo = InferenceInfo()
+
+
+class InstanceState(Shape, frozen=True):
+    name: str = ""
+
+
+class Ec2Instance(Shape, frozen=True):
+    instance_id: str
+    instance_type: str = ""
+    launch_time: datetime | None = None
+    state: InstanceState = InstanceState()
+
+
+class Reservation(Shape, frozen=True):
+    instances: tuple[Ec2Instance, ...] = ()
+
+
+class SpotPrice(Shape, frozen=True):
+    instance_type: str
+    availability_zone: str
+    spot_price: str
+    timestamp: datetime
+    product_description: str = "Linux/UNIX"
+
+
+class EksTaint(msgspec.Struct, frozen=True):
+    key: str
+    effect: str
+    value: str = ""
+
+
+class EksGroupName(msgspec.Struct, frozen=True):
+    name: str
+
+
+class EksResources(msgspec.Struct, frozen=True, rename="camel"):
+    auto_scaling_groups: tuple[EksGroupName, ...] = ()
+
+
+class Nodegroup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    nodegroup_name: str
+    capacity_type: str = ""
+    labels: dict[str, str] = {}
+    taints: tuple[EksTaint, ...] = ()
+    resources: EksResources = EksResources()
+
+
+class NodegroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    nodegroup: Nodegroup
+
+
+T = TypeVar("T")
+
+
+def read(item: Any, kind: type[T]) -> T:
+    """One item of an answer; raises msgspec.ValidationError, which names the field."""
+    return msgspec.convert(item, kind)
+
+
+def read_all(items: Iterable[Any], kind: type[T], what: str) -> tuple[list[T], list[str]]:
+    """Items that can be read, and one sentence for each that cannot."""
+    found: list[T] = []
+    problems: list[str] = []
+    for number, item in enumerate(items):
+        try:
+            found.append(read(item, kind))
+        except msgspec.ValidationError as error:
+            problems.append(f"{what}[{number}] is not as AWS documents it and was passed over: {error}")
+    return found, problems
