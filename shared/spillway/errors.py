@@ -7,7 +7,8 @@ lists may name only these, and a test says so.
     ├── InputError                 what was handed in is wrong; the sender mends it
     │   ├── PolicyError            fields of the policy document
     │   ├── DumpError              a file of a dump
-    │   └── EventError             the event of a handler
+    │   ├── EventError             the event of a handler
+    │   └── AccessError            how to reach the API server: SPILLWAY_ACCESS, or the secret it names
     ├── ClusterError               the API server cannot be used
     │   ├── ClusterUnauthorized    401: the credentials are not accepted
     │   ├── ClusterForbidden       403: RBAC lacks a verb on a resource
@@ -72,6 +73,17 @@ class EventError(InputError):
     def __str__(self) -> str:
         lines = "; ".join(f"{field}: {problem}" for field, problem in self.problems)
         return f"event of {self.function}: {lines}. Compare with events/{self.function}.*.json"
+
+
+@dataclass(eq=False)
+class AccessError(InputError):
+    """`field` is of the secret, or `SPILLWAY_ACCESS` itself; never the value of a token or key."""
+
+    field: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"access to the cluster, {self.field}: {self.problem}. docs/cluster-access.md has the forms"
 
 
 class ClusterError(SpillwayError):

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -41,27 +41,34 @@ class Objects:
         self.pods: dict[tuple[str, str], _SeenPod] = {}
         self.nodes: dict[str, fields.Node] = {}
         self.budgets: dict[tuple[str, str], fields.Budget] = {}
-        self.unreadable: list[Reason] = []
+        self.unreadable: dict[str, list[Reason]] = defaultdict(list)
         self._readers: dict[str, Callable[[Raw | bytes], None]] = {
             "Pod": self._add_pod,
             "Node": self._add_node,
             "PodDisruptionBudget": self._add_budget,
         }
 
-    def add(self, raw: bytes) -> None:
+    def add(self, raw: bytes) -> str:
         """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over.
 
-        An object that does not read is set aside with a warning that names it. Raises msgspec.DecodeError when
-        `raw` is no JSON object.
+        Returns the token of the list's next page, "" when there is none. An object that does not read is set
+        aside with a warning that names it. Raises msgspec.DecodeError when `raw` is no JSON object.
         """
         envelope = _envelope.decode(raw)
-        with _paused_gc():
+        with paused_gc():
             if envelope.items is None:
                 self._add_one(envelope.kind, raw)
-                return
+                return ""
             kind = envelope.kind.removesuffix("List")  # items of a PodList do not say what they are
             for item in envelope.items:
                 self._add_one(kind or _kind.decode(item).kind, item)
+        return (envelope.metadata.next_page or "") if envelope.metadata else ""
+
+    def forget(self, kind: str) -> None:
+        """Drops all of one kind: its list has to be read again from the start."""
+        kept: dict[str, dict[Any, Any]] = {"Pod": self.pods, "Node": self.nodes, "PodDisruptionBudget": self.budgets}
+        kept[kind].clear()
+        self.unreadable.pop(kind, None)
 
     def _add_one(self, kind: str, raw: Raw | bytes) -> None:
         reader = self._readers.get(kind)
@@ -104,13 +111,13 @@ class Objects:
                 node = bare.spec.node_name or "" if bare.spec else ""
                 seen = _SeenPod(None, PodState.BOUND, node, bare.metadata.creation_timestamp)
                 self.pods[namespace, bare.metadata.name] = seen
-        self.unreadable.append(_unreadable(name, problem))
+        self.unreadable[kind].append(_unreadable(name, problem))
 
 
 def reduce(objects: Objects, *, cluster: str, taken_at: datetime, server_version: str = "") -> ClusterSnapshot:
     """The snapshot of all that was added; equal objects in any order give an equal snapshot."""
-    with _paused_gc():
-        warnings = list(objects.unreadable)
+    with paused_gc():
+        warnings = [reason for reasons in objects.unreadable.values() for reason in reasons]
         nodes = list(_nodes(objects, taken_at, warnings))
         shapes, pods = _pods(objects, taken_at, warnings)
     return ClusterSnapshot(
@@ -188,7 +195,7 @@ def _unreadable(name: str, problem: str) -> Reason:
 
 
 @contextmanager
-def _paused_gc() -> Iterator[None]:
+def paused_gc() -> Iterator[None]:
     """Millions of young objects and no cycles: the collector would only cost (2 to 3 times the run)."""
     was_on = gc.isenabled()
     gc.disable()

@@ -22,10 +22,15 @@ class Kind(Part):
     kind: str = ""
 
 
+class ListMeta(Part):
+    next_page: str | None = field(default=None, name="continue")
+
+
 class Envelope(Part):
     """A single object, or a list with its items unread."""
 
     kind: str = ""
+    metadata: ListMeta | None = None
     items: list[Raw] | None = None
 
 

@@ -6,6 +6,7 @@ CORDONED = "spillway.io/cordoned"  # label; its value is the plan's id
 SEED_CORDONED = "openai/cordoned-by-autoscaler"  # label; the older autoscaler's, which never took it off again
 LEAVING_TAINT = "ToBeDeletedByClusterAutoscaler"  # value: unix seconds. Cluster Autoscaler's key
 NO_LOAD_BALANCER = "node.kubernetes.io/exclude-from-external-load-balancers"  # label, while the node drains
+OURS = "spillway"  # its value when it is ours; controllers look at the key alone
 
 _READ = frozenset(
     {

@@ -1,0 +1,190 @@
+"""One node, changed: cordoned and marked, given back, deleted. Every write says which version it saw.
+
+`spec.taints` is one atomic list for the API server, so a patch replaces it whole: without the precondition it
+would wipe out what somebody else put there a moment ago.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from spillway.kube import fields, markers
+from spillway.kube.machines import machine_of
+from spillway.kube.pages import read_list
+from spillway.kube.session import MERGE_PATCH, Answer, Session
+from spillway.model.cluster import Machine
+
+_TRIES = 5  # kubelets write their node every few seconds: one conflict is common, five are a fault
+
+
+class _Meta(fields.NodeMeta):
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Spec(fields.Part):
+    provider_id: str | None = msgspec.field(default=None, name="providerID")
+    unschedulable: bool | None = None
+    taints: list[dict[str, str]] | None = None  # whole, timeAdded and all: they are written back as they were
+
+
+class _Status(fields.Part):
+    conditions: list[fields.Condition] | None = None
+
+
+class _Node(fields.Part):
+    metadata: _Meta
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class _NodeList(fields.Part):
+    items: list[_Node] | None = None
+    metadata: fields.ListMeta | None = None
+
+
+_node = msgspec.json.Decoder(_Node)
+_node_list = msgspec.json.Decoder(_NodeList)
+
+
+@dataclass(frozen=True)
+class LiveNode:
+    """A node as it is now, with what a write needs."""
+
+    name: str
+    uid: str
+    version: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, str], ...]
+    unschedulable: bool
+    ready: bool
+    machine: Machine | None
+
+    @property
+    def cordon(self) -> str:
+        return markers.cordoned_by(self.labels, self.unschedulable)
+
+
+class Deletion(StrEnum):
+    DELETED = "deleted"
+    GONE = "gone"
+    ANOTHER = "another"  # a new node has taken the name; it is not ours to delete
+
+
+def get(session: Session, name: str) -> LiveNode | None:
+    """None when there is no such node."""
+    answer = session.call("GET", _path(name), ("get", "nodes"), also=(404,))
+    return None if answer.status == 404 else _live(session, answer.body)
+
+
+def cordon(session: Session, name: str, plan_id: str, at: datetime) -> LiveNode | None:
+    """Cordons, taints and marks in one write. None when the node is gone."""
+
+    def patch(node: LiveNode) -> dict[str, Any]:
+        leaving = {"key": markers.LEAVING_TAINT, "value": str(int(at.timestamp())), "effect": "NoSchedule"}
+        load_balancers = {} if markers.NO_LOAD_BALANCER in node.labels else {markers.NO_LOAD_BALANCER: markers.OURS}
+        return {
+            "metadata": {"labels": {markers.CORDONED: plan_id, **load_balancers}},
+            "spec": {"unschedulable": True, "taints": [*_others(node), leaving]},
+        }
+
+    return _patch(session, name, patch)
+
+
+def uncordon(session: Session, name: str) -> bool:
+    """Takes off exactly what we put on, the older autoscaler's marker too; False when there was nothing of ours.
+
+    A marker that stayed would make us undo a person's later cordon.
+    """
+
+    changed = False
+
+    def patch(node: LiveNode) -> dict[str, Any] | None:
+        nonlocal changed
+        changed = bool(node.cordon)
+        if not changed:
+            return None
+        ours = [key for key in (markers.CORDONED, markers.SEED_CORDONED) if key in node.labels]
+        if node.labels.get(markers.NO_LOAD_BALANCER) == markers.OURS:
+            ours.append(markers.NO_LOAD_BALANCER)
+        return {
+            "metadata": {"labels": dict.fromkeys(ours)},
+            "spec": {"unschedulable": None, "taints": _others(node) or None},
+        }
+
+    return _patch(session, name, patch) is not None and changed
+
+
+def delete(session: Session, name: str, uid: str) -> Deletion:
+    """Deletes the very node that was seen, not a namesake that joined since."""
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    answer = session.call("DELETE", _path(name), ("delete", "nodes"), body=body, also=(404, 409))
+    return {404: Deletion.GONE, 409: Deletion.ANOTHER}.get(answer.status, Deletion.DELETED)
+
+
+def by_instance(session: Session, instance_ids: Collection[str]) -> dict[str, LiveNode]:
+    """The nodes of these EC2 instances, by instance id; those that have not joined are left out."""
+    wanted = frozenset(instance_ids)
+    found: dict[str, LiveNode] = {}
+
+    def take(answer: Answer) -> str:
+        page = _node_list.decode(answer.body)
+        for raw in page.items or ():
+            node = _of(raw)
+            if node.machine and node.machine.instance_id in wanted:
+                found[node.machine.instance_id] = node
+        return (page.metadata.next_page or "") if page.metadata else ""
+
+    if wanted:
+        read_list(session, "/api/v1/nodes", "nodes", take, found.clear)
+    return found
+
+
+def _patch(session: Session, name: str, change: Callable[[LiveNode], dict[str, Any] | None]) -> LiveNode | None:
+    """Reads, changes and writes, again when somebody else wrote in between. `change` gives None for nothing to do."""
+    for _ in range(_TRIES):
+        node = get(session, name)
+        body = change(node) if node else None
+        if node is None or body is None:
+            return node
+        body["metadata"]["resourceVersion"] = node.version
+        answer = session.call("PATCH", _path(name), ("patch", "nodes"), None, body, MERGE_PATCH, also=(404, 409))
+        if answer.status == 404:
+            return None
+        if answer.status != 409:
+            return _live(session, answer.body)
+    raise session.unavailable(f"patch nodes: node {name} was written by others {_TRIES} times in a row (409)")
+
+
+def _others(node: LiveNode) -> list[Mapping[str, str]]:
+    return [taint for taint in node.taints if taint.get("key") != markers.LEAVING_TAINT]
+
+
+def _path(name: str) -> str:
+    return f"/api/v1/nodes/{name}"
+
+
+def _live(session: Session, body: bytes) -> LiveNode:
+    try:
+        return _of(_node.decode(body))
+    except msgspec.DecodeError as error:
+        raise session.unavailable(f"a node does not read: {error}") from error
+
+
+def _of(raw: _Node) -> LiveNode:
+    spec, labels = raw.spec or _Spec(), raw.metadata.labels or {}
+    conditions = (raw.status.conditions if raw.status else None) or ()
+    return LiveNode(
+        name=raw.metadata.name,
+        uid=raw.metadata.uid,
+        version=raw.metadata.resource_version,
+        labels=labels,
+        taints=tuple(spec.taints or ()),
+        unschedulable=bool(spec.unschedulable),
+        ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
+        machine=machine_of(spec.provider_id or "", labels),
+    )

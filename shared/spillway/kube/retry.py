@@ -1,0 +1,42 @@
+"""One policy for what may be better in a moment: no answer, 429, and 5xx.
+
+As client-go does it: the server's Retry-After when it gives one, else a doubling wait. The waits are short,
+because the caller is a Lambda and its own retry or the next tick comes soon.
+"""
+
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+
+from spillway import clock
+
+ATTEMPTS = 4
+_FIRST_S = 0.5
+_LONGEST_S = 10.0
+
+sleep: Callable[[float], None] = time.sleep
+"""Waiting, as a module attribute: tests and the local world put their own here."""
+
+
+def is_passing(status: int) -> bool:
+    return status == 429 or status >= 500
+
+
+def wait(attempt: int, retry_after: str | None) -> None:
+    """Waits before the next attempt; `attempt` counts from 0."""
+    asked = seconds(retry_after)
+    sleep(min(_LONGEST_S, asked if asked is not None else _FIRST_S * 2**attempt))
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """A Retry-After header, which is a number or a date (RFC 9110, 10.2.3); None when there is none to read."""
+    if not retry_after:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(retry_after) - clock.utcnow()).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,158 @@
+"""A connection to one API server: raw answers, errors by class, TLS always verified.
+
+The kubernetes client brings connections, certificates and proxies; its typed models are passed by, as they
+cost 45 times the reading. It is imported at the first request, because it takes most of a second.
+"""
+
+import tempfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
+from spillway.kube import retry
+from spillway.kube.fields import Part
+from spillway.model.access import Access
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+
+_TIMEOUT_S = (5, 30)  # to connect; between two bytes of an answer
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class _Status(Part):
+    """The API's own description of a refusal (metav1.Status)."""
+
+    message: str | None = None
+    reason: str | None = None
+
+
+_status = msgspec.json.Decoder(_Status)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def message(self) -> str:
+        try:
+            found = _status.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self.body[:200].decode(errors="replace")
+        return found.message or found.reason or ""
+
+
+@dataclass(frozen=True)
+class Session:
+    """`access` is read anew at every run; the connections behind it are kept for the life of the process."""
+
+    access: Access
+
+    @property
+    def cluster(self) -> str:
+        return self.access.cluster
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        what: tuple[str, str],
+        query: Mapping[str, str | int] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+        also: Collection[int] = (),
+    ) -> Answer:
+        """One request, tried again while that may help. `what` is RBAC's (verb, resource), for the error.
+
+        2xx comes back, and the statuses in `also`, which are not tried again. Raises ClusterUnauthorized,
+        ClusterForbidden and ClusterUnavailable. Every write of ours bears a repetition: a patch carries a
+        resourceVersion, a delete and an eviction a uid.
+        """
+        problem = ""
+        for attempt in range(retry.ATTEMPTS):
+            answer = self._once(method, path, query, body, content_type)
+            if isinstance(answer, str):
+                problem, after = answer, None
+            elif answer.status < 300 or answer.status in also:
+                return answer
+            else:
+                self._refuse(answer, *what)
+                problem, after = f"{answer.status} {answer.message}".strip(), answer.headers.get("Retry-After")
+            if attempt + 1 < retry.ATTEMPTS:
+                retry.wait(attempt, after)
+        verb, resource = what
+        raise self.unavailable(f"{verb} {resource}: {problem} ({retry.ATTEMPTS} attempts)")
+
+    def unavailable(self, problem: str) -> ClusterUnavailable:
+        return ClusterUnavailable(self.cluster, self.access.server, problem)
+
+    def _refuse(self, answer: Answer, verb: str, resource: str) -> None:
+        if answer.status == 401:
+            raise ClusterUnauthorized(self.cluster, self.access.server)
+        if answer.status == 403:
+            raise ClusterForbidden(self.cluster, verb, resource, answer.message)
+        if not retry.is_passing(answer.status):
+            raise self.unavailable(f"{verb} {resource}: {answer.status} {answer.message}".strip())
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        body: Mapping[str, Any] | None,
+        content_type: str,
+    ) -> Answer | str:
+        """The answer, or why there was none."""
+        import urllib3  # comes with kubernetes
+        from kubernetes.client.exceptions import ApiException
+
+        client = _client(self.access.server, self.access.ca, self.access.certificate, self.access.key)
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        if self.access.token:
+            headers["Authorization"] = f"Bearer {self.access.token}"
+        sent: Any = body if body is None or content_type == "application/json" else msgspec.json.encode(body)
+        request = client.param_serialize(method, path, query_params=dict(query or {}), header_params=headers, body=sent)
+        try:
+            response = client.call_api(*request, _request_timeout=_TIMEOUT_S)
+            return Answer(response.status, response.response.data, response.headers)
+        except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
+            return f"{type(error).__name__}: {getattr(error, 'reason', '') or error}"
+
+
+@cache
+def _client(server: str, ca: str, certificate: str, key: str) -> "ApiClient":
+    from kubernetes.client import ApiClient, Configuration
+
+    parts = urlsplit(server)
+    loopback = parts.hostname in _LOOPBACK
+    if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
+        raise AccessError("server", f"{server!r} is no https URL; plain http is for 127.0.0.1 alone")
+    config = Configuration(host=server.rstrip("/"))
+    config.verify_ssl = True
+    config.ca_cert_data = ca or None
+    config.retries = False  # ours is the only policy
+    if loopback:
+        config.proxy = None
+    if certificate:
+        config.cert_file, config.key_file = _file(certificate), _file(key)
+    client = ApiClient(config)
+    client.user_agent = "spillway"
+    client.default_headers["Accept-Encoding"] = "gzip"
+    return client
+
+
+def _file(pem: str) -> str:
+    """The client takes certificates as files only; mode 0600, in the function's own /tmp."""
+    with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
+        file.write(pem)
+    return str(Path(file.name))

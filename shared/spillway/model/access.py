@@ -1,0 +1,18 @@
+"""How to reach one cluster's API server. What it takes to find that out is the business of aws/access.py."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Access:
+    """`server` is a URL; `ca` the PEM of its certificate authority, "" for one that the system trusts.
+
+    Either a bearer `token`, or `certificate` and `key` in PEM. Made anew at every run, as tokens end.
+    """
+
+    cluster: str
+    server: str
+    ca: str = ""
+    token: str = field(default="", repr=False)
+    certificate: str = ""
+    key: str = field(default="", repr=False)
