@@ -19,8 +19,8 @@ GROUP_LEASE = "LEASE#group#"
 NODE_LEASE = "LEASE#node#"
 WAIT = "WAIT#"
 
-TTL = "expires_at"
-"""The attribute that DynamoDB's time to live reads: epoch seconds."""
+TTL = "ttl"
+"""The attribute that DynamoDB's time to live reads, in epoch seconds; in expressions `#ttl`, since the word is reserved."""
 
 
 def cluster(name: str) -> str:

@@ -54,7 +54,7 @@ def node(table: Table, name: str, plan_id: str, step: int, until: datetime) -> L
     sk, holder = keys.node_lease(name), f"{plan_id}#{step}"
     try:
         item = table.update(
-            sk, "SET held_until = :until REMOVE expires_at", condition("holder = :holder", holder=holder), until=_ms(until)
+            sk, "SET held_until = :until REMOVE #ttl", condition("holder = :holder", holder=holder), until=_ms(until)
         )
     except Conflict:
         return _take(table, sk, holder, until, {"plan_id": plan_id, "step": step, "since": clock.utcnow().isoformat()})
@@ -66,7 +66,7 @@ def release(table: Table, lease: Lease) -> None:
     try:
         table.update(
             lease.sk,
-            "SET held_until = :zero, expires_at = :gone REMOVE holder",
+            "SET held_until = :zero, #ttl = :gone REMOVE holder",
             lease.held(),
             zero=0,
             gone=expiry(_KEEP_TOKEN_S),
@@ -100,7 +100,7 @@ def _take(table: Table, sk: str, holder: str, until: datetime, about: dict[str, 
     try:
         item = table.update(
             sk,
-            f"SET {sets} REMOVE expires_at ADD fence :one",
+            f"SET {sets} REMOVE #ttl ADD fence :one",
             condition("attribute_not_exists(holder) OR held_until < :now", now=_ms(now)),
             holder=holder,
             held_until=_ms(until),

@@ -119,6 +119,7 @@ class Table:
     def update(self, sk: str, expression: str, when: Condition | None = None, **values: Any) -> Item:
         """The item after the update; raises Conflict. `values` by placeholder without its colon."""
         both = Condition(when.expression if when else "", {**(when.values if when else {}), **values})
+        names: Any = {"ExpressionAttributeNames": {"#ttl": keys.TTL}} if "#ttl" in expression else {}
         with self._client("UpdateItem") as dynamodb:
             answer = dynamodb.update_item(
                 TableName=self.name,
@@ -126,6 +127,7 @@ class Table:
                 UpdateExpression=expression,
                 ReturnValues="ALL_NEW",
                 **_condition(both),
+                **names,
             )
         return _item(answer["Attributes"])
 
