@@ -3,7 +3,9 @@ UV_VERSION := 0.13.9
 TOOLS := .tools
 UV := $(TOOLS)/bin/uv
 RUN := $(UV) run --locked --quiet
-SAM := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(UV) tool run --quiet --from aws-sam-cli==1.170.0 sam
+SAM_ENV := PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1
+SAM_TOOL := $(SAM_ENV) $(UV) tool run --quiet --from aws-sam-cli==1.170.0
+EXPORT := $(UV) export --locked --quiet --only-group layer --no-emit-project --no-header
 
 .DEFAULT_GOAL := help
 
@@ -43,8 +45,22 @@ lint: setup ## Check style, types, layers, templates and the state machine
 	@$(RUN) ruff check .
 	@$(RUN) mypy
 	@$(RUN) lint-imports
+	@$(EXPORT) | diff - shared/requirements.txt || (echo "shared/requirements.txt is behind uv.lock; run make requirements" && false)
+	@$(RUN) cfn-lint template.yaml template-region.yaml
+	@mkdir -p .cache
+	@$(SAM_TOOL) python local/spillway_local/transform.py template.yaml > .cache/transformed.json
+	@$(RUN) cfn-lint .cache/transformed.json
+	@$(SAM_TOOL) sam validate --lint --template-file template.yaml
+	@$(SAM_TOOL) sam validate --lint --template-file template-region.yaml
+	@$(RUN) statelint --ignore URI statemachine/execute_plan.asl.json
+
+requirements: setup ## Write the layer's requirements from uv.lock
+	@$(EXPORT) > shared/requirements.txt
+
+build: setup ## Build what is deployed into .aws-sam (no docker, no account)
+	@$(SAM_TOOL) sam build
 
 clean: ## Remove all that was built or installed here
 	rm -rf .venv $(TOOLS) .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup demo test invoke features bench schema format lint clean
+.PHONY: help setup demo test invoke features bench schema format lint requirements build clean
