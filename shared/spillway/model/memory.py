@@ -59,6 +59,7 @@ class OpenRequest(Model, frozen=True):
     missing: int = 0
     orphan: bool = False
     before: tuple[str, ...] = ()  # instance ids that the group had when we asked
+    instances: tuple[str, ...] = ()  # those that came for it since, as the waiting loop last saw them
 
 
 class Drain(Model, frozen=True):
