@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from spillway.aws import groups, history, launch, prices, shapes, templates
-from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup, RegionView
+from spillway.aws import groups, history, labels, launch, prices, shapes, templates
+from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
 from spillway.model.reason import Code, Reason
 
 Answers = Mapping[str, Any]
@@ -84,7 +84,17 @@ def _region(
             continue
         found.append(group)
         warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
+        warnings += _unknown_failures(group)
     return found, warnings
+
+
+def _unknown_failures(group: NodeGroup) -> list[Reason]:
+    """Each text that the table of failures lacks, once: people must see it, since we could only guess what it means."""
+    texts = dict.fromkeys(failure.text for failure in group.failures if failure.failure is FailureClass.UNKNOWN)
+    return [
+        Reason(code=Code.UNKNOWN_FAILURE, text=f"group {group.key}: a launch was refused for a reason we do not know: {text}")
+        for text in texts
+    ]
 
 
 def _is_ours(item: Mapping[str, Any], region: str, cluster: str, named: frozenset[str]) -> bool:
@@ -125,6 +135,7 @@ def _group(
         suspended=tuple(sorted(process.process_name for process in group.suspended_processes)),
         launching=mine.launching,
         failures=mine.failures,
+        options=labels.options_of_tags(groups.tags(item)),
     ), troubles
 
 

@@ -52,7 +52,7 @@ def by_name(region: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     return {
         item["AutoScalingGroupName"]: item
         for batch in batches(sorted(set(names)), NAMES_PER_CALL)
-        for page in clients.pages("autoscaling", region, "describe_auto_scaling_groups", AutoScalingGroupNames=batch)
+        for page in clients.pages("autoscaling", region, "describe_auto_scaling_groups", AutoScalingGroupNames=list(batch))
         for item in page["AutoScalingGroups"]
     }
 

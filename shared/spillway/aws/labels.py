@@ -75,6 +75,11 @@ def resources_of_tags(tags: Mapping[str, str]) -> tuple[Resources, list[str]]:
     return found, problems
 
 
+def options_of_tags(tags: Mapping[str, str]) -> Labels:
+    """`node-template/autoscaling-options/<option>`, as written: the planner judges them."""
+    return dict(sorted(_below("autoscaling-options/", tags).items()))
+
+
 def _below(part: str, tags: Mapping[str, str]) -> dict[str, str]:
     prefix = TEMPLATE + part
     return {key.removeprefix(prefix): value for key, value in tags.items() if key.startswith(prefix) and key != prefix}

@@ -70,6 +70,11 @@ def _computed(launch: Launch, own: Resources, catalogue: Catalogue) -> Resources
     disk = _disk_gib(launch)
     each = [types.capacity(catalogue.types[name], launch.data.cpu_options) for name in launch.types]
     each += [types.capacity_of(least) for least in launch.least]
+    if any(not one["cpu"] or not one["memory"] for one in each) and not own.keys() >= _ENOUGH:
+        raise Unreadable(
+            "the group's instance requirements are sure of no CPU or no memory; raise VCpuCount.Min and MemoryMiB.Min, "
+            "or add tags node-template/resources/cpu, memory and pods"
+        )
     return quantity.smallest(*(types.allocatable(one, disk) for one in each))
 
 

@@ -89,7 +89,8 @@ class NodeTemplate(Model, frozen=True):
 class NodeGroup(Model, frozen=True):
     """One Auto Scaling group in one region. `template` is None when it cannot be read; `problem` then says why.
 
-    `launching` counts activities that are in progress; `failures` are refusals, newest first.
+    `launching` counts activities that are in progress, of which the oldest began at `launching_since`; `failures`
+    are refusals, newest first.
     """
 
     region: str
@@ -104,7 +105,9 @@ class NodeGroup(Model, frozen=True):
     problem: str = ""
     suspended: tuple[str, ...] = ()
     launching: int = 0
+    launching_since: datetime | None = None
     failures: tuple[LaunchFailure, ...] = ()
+    options: Labels = {}
 
     @property
     def key(self) -> str:

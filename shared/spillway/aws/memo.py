@@ -1,0 +1,43 @@
+"""What a warm process need not ask again: answers by key, for a while, and longer where AWS fails."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from spillway import clock
+from spillway.errors import AwsError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_all: list["Memo[object, object]"] = []
+
+
+class Memo(Generic[K, V]):
+    """Values younger than `keep`. Only what was answered is kept: a key without an answer is asked again."""
+
+    def __init__(self, keep: timedelta) -> None:
+        self._keep = keep
+        self._known: dict[K, tuple[datetime, V]] = {}
+        _all.append(self)  # type: ignore[arg-type]
+
+    def get(self, keys: Iterable[K], fetch: Callable[[list[K]], Mapping[K, V]]) -> dict[K, V]:
+        """Values of the keys that have one. Old values stand in where `fetch` raises AwsError; raises it without any."""
+        wanted, now = list(dict.fromkeys(keys)), clock.utcnow()
+        stale = [key for key in wanted if key not in self._known or now - self._known[key][0] >= self._keep]
+        if stale:
+            try:
+                self._known |= {key: (now, value) for key, value in fetch(stale).items()}
+            except AwsError:
+                if not all(key in self._known for key in stale):
+                    raise
+        return {key: self._known[key][1] for key in wanted if key in self._known}
+
+    def clear(self) -> None:
+        self._known.clear()
+
+
+def clear() -> None:
+    """Forgets everything; for tests and for worlds that begin anew in one process."""
+    for memo in _all:
+        memo.clear()

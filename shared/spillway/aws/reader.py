@@ -1,0 +1,104 @@
+"""Reads all regions at once. A region that does not answer is an error in its place; what a region answers besides
+its groups is optional: an error stands in place of that one answer."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from spillway.aws import clients, definitions, groups, market
+from spillway.errors import AwsError
+from spillway.model.fleet import FleetSnapshot
+
+_CALLS_AT_ONCE = 8
+_NAMES_PER_FILTER = 200  # EC2 refuses more values of a filter
+_ALIVE = ["pending", "running", "shutting-down", "stopping", "stopped"]
+
+Item = Mapping[str, Any]
+
+
+def read(
+    regions: Sequence[str], cluster: str, group_names: Iterable[str] = (), previous: FleetSnapshot | None = None
+) -> dict[str, dict[str, Any] | AwsError]:
+    """Answers of each region in the form of `fleet.reduce`. `group_names` are `region/name`."""
+    names = [name.partition("/")[::2] for name in group_names]
+    troubled = {group.key for group in previous.groups if group.failures} if previous else set()
+
+    def one(region: str) -> dict[str, Any] | AwsError:
+        try:
+            return _read_region(region, cluster, [name for where, name in names if where == region], troubled)
+        except AwsError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=len(regions)) as pool:
+        return dict(zip(regions, pool.map(one, regions), strict=True))
+
+
+def _read_region(region: str, cluster: str, names: Sequence[str], troubled: set[str]) -> dict[str, Any]:
+    """Raises AwsForbidden or AwsUnavailable when the groups cannot be listed."""
+    items = groups.describe(region, cluster, names)
+    answers: dict[str, Any] = {"AutoScalingGroups": items}
+
+    def ask(key: str, call: Callable[[], Any]) -> Any:
+        try:
+            answers[key] = call()
+        except AwsError as error:
+            answers[key] = error
+            return ()
+        return answers[key]
+
+    restless = [item for item in items if is_restless(item) or f"{region}/{item['AutoScalingGroupName']}" in troubled]
+    ask("Activities", lambda: _activities(region, restless))
+    ask("Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item["Instances"]]))
+    versions = ask("LaunchTemplateVersions", lambda: definitions.launch_template_versions(region, items))
+    configurations = ask("LaunchConfigurations", lambda: definitions.launch_configurations(region, items))
+    ask("Nodegroups", lambda: definitions.nodegroups(region, items))
+    types = definitions.type_names(items, versions, configurations)
+    ask("InstanceTypes", lambda: definitions.instance_types(region, types))
+    ask("OnDemandPrices", lambda: market.on_demand_prices(region, types))
+    if any(may_be_spot(item) for item in items) or any(map(_is_spot, (*versions, *configurations))):
+        ask("SpotPriceHistory", lambda: market.spot_prices(region, types))
+    return answers
+
+
+def is_restless(item: Item) -> bool:
+    """Something is on its way or has failed: only then do the group's activities tell anything new."""
+    states = [instance["LifecycleState"] for instance in item["Instances"]]
+    arrived = sum(state == "InService" for state in states)
+    return bool(item["DesiredCapacity"] != arrived or len(states) != arrived)
+
+
+def may_be_spot(item: Item) -> bool:
+    """A mixed group that launches spot instances above its base."""
+    distribution = item.get("MixedInstancesPolicy", {}).get("InstancesDistribution", {})
+    return bool(distribution.get("OnDemandPercentageAboveBaseCapacity", 100) < 100)
+
+
+def _is_spot(definition: Item) -> bool:
+    """A launch template version or a launch configuration that asks for spot instances."""
+    options = definition.get("LaunchTemplateData", {}).get("InstanceMarketOptions", {})
+    return bool(definition.get("SpotPrice") or options.get("MarketType") == "spot")
+
+
+def _activities(region: str, items: Sequence[Item]) -> list[Item]:
+    names = [item["AutoScalingGroupName"] for item in items]
+    with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
+        return [one for found in pool.map(lambda name: groups.activities(region, name), names) for one in found]
+
+
+def _reservations(region: str, names: Sequence[str]) -> list[Item]:
+    """Instances of the groups by Auto Scaling's tag: a call that names an id that is gone would be refused whole."""
+    return [
+        reservation
+        for batch in groups.batches(names, _NAMES_PER_FILTER)
+        for page in clients.pages(
+            "ec2",
+            region,
+            "describe_instances",
+            Filters=[
+                {"Name": "tag:aws:autoscaling:groupName", "Values": list(batch)},
+                {"Name": "instance-state-name", "Values": _ALIVE},
+            ],
+            MaxResults=1000,
+        )
+        for reservation in page["Reservations"]
+    ]
