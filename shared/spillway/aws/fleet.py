@@ -134,6 +134,7 @@ def _group(
         problem=problem,
         suspended=tuple(sorted(process.process_name for process in group.suspended_processes)),
         launching=mine.launching,
+        launching_since=mine.launching_since,
         failures=mine.failures,
         options=labels.options_of_tags(groups.tags(item)),
     ), troubles

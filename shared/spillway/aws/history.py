@@ -17,9 +17,10 @@ _DONE = frozenset({"Successful", "Failed", "Cancelled"})  # all other ScalingAct
 
 @dataclass(frozen=True)
 class Past:
-    """`failures` are newest first."""
+    """Launches in progress, when the oldest of them began, and refusals, newest first."""
 
     launching: int = 0
+    launching_since: datetime | None = None
     failures: tuple[LaunchFailure, ...] = ()
 
 
@@ -37,8 +38,10 @@ def _past(activities: list[Mapping[str, Any]], now: datetime) -> Past:
     successes = [(_started(one), failures.zone_of(one)) for one in launches if one.get("StatusCode") == "Successful"]
     refused = [failure for one in launches if (failure := _failure(one, now)) and now - failure.at <= WINDOW]
     standing = [failure for failure in refused if not _is_over(failure, successes)]
+    coming = [_started(one) for one in launches if one.get("StatusCode") not in _DONE]
     return Past(
-        launching=sum(1 for one in launches if one.get("StatusCode") not in _DONE),
+        launching=len(coming),
+        launching_since=min((start for start in coming if start), default=None),
         failures=tuple(sorted(standing, key=lambda failure: (-failure.at.timestamp(), failure.activity_id))),
     )
 

@@ -90,7 +90,8 @@ class NodeGroup(Model, frozen=True):
     """One Auto Scaling group in one region. `template` is None when it cannot be read; `problem` then says why.
 
     `launching` counts activities that are in progress, of which the oldest began at `launching_since`; `failures`
-    are refusals, newest first.
+    are refusals, newest first. `options` are Cluster Autoscaler's `node-template/autoscaling-options` tags by name,
+    as they are written.
     """
 
     region: str
