@@ -31,6 +31,7 @@ class Recorder:
         self._features: dict[str, tuple[str, ...]] = {}
         self.outcomes: dict[str, set[str]] = defaultdict(set)
         self.unreadable = False
+        self.problem = ""
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         self.unreadable |= report.failed
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     failed = recorder.unreadable or code in _NOTHING_RAN
     if failed:
-        print(said.getvalue(), file=sys.stderr)
+        print(said.getvalue(), recorder.problem, file=sys.stderr)
     for feature in known:
         print(f"{feature} {'done' if recorder.is_done(feature) else 'open'}")
     print(f"{sum(map(recorder.is_done, known))} of {len(known)} done")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from spillway.errors import SpillwayError
+from spillway.errors import AwsForbidden, AwsUnavailable, SpillwayError
 
 if TYPE_CHECKING:
     from spillway.aws.table import Table
@@ -66,15 +66,20 @@ class TableUnusable(SpillwayError):
 def deployed_table(arguments: argparse.Namespace) -> "Iterator[Table]":
     """The table that the options of `deployed` name; what AWS refuses meanwhile becomes TableUnusable."""
     import boto3
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError
 
     from spillway.aws.table import Table
 
     name = arguments.table or f"spillway-{arguments.cluster}"
-    region = arguments.region or boto3.session.Session().region_name or ""
-    if not region:
-        raise TableUnusable(name, region, "no region is given")
+    region = arguments.region or ""
     try:
+        region = region or boto3.session.Session().region_name or ""
+        if not region:
+            raise TableUnusable(name, region, "no region is given")
         yield Table(name, arguments.cluster, region)
-    except (BotoCoreError, ClientError) as error:
+    except BotoCoreError as error:  # the shell's own configuration, a profile that is not there for example
         raise TableUnusable(name, region, str(error)) from error
+    except AwsUnavailable as error:
+        raise TableUnusable(name, region, f"{error.action} failed: {error.problem}") from error
+    except AwsForbidden as error:
+        raise TableUnusable(name, region, f"IAM does not allow {error.action}: {error.message}") from error

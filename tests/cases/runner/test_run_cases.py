@@ -119,7 +119,7 @@ def test_every_key_of_expect_is_tested():
     (lambda plan: plan["scale_out"][0].update(to_desired=6), "desired 6 of a is above its max 5"),
     (lambda plan: plan["assignments"].append({"node": "n9", "pods": ["default/w"]}), "no node n9"),
     (lambda plan: plan.pop("kept"), None),
-    (lambda plan: plan.pop("scale_in"), "not as CONTRACTS.md says: KeyError: 'scale_in'"),
+    (lambda plan: plan.pop("scale_in"), "not as docs/schema/plan.json says: KeyError: 'scale_in'"),
 ])
 def test_the_plan_itself_must_add_up(change, says):
     plan = copy.deepcopy(PLAN)
@@ -296,7 +296,7 @@ def plan(folder, args=()):
     assert main([*common, str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "ok   T-01" and lines[1] == "FAIL T-01[wrong]  nodes_new: got 2, wanted 5"
-    assert lines[2:4] == ["ok   T-01[same]", "ok   T-01[refused]"] and "CONTRACTS.md" in lines[4]
+    assert lines[2:4] == ["ok   T-01[same]", "ok   T-01[refused]"] and "docs/schema/plan.json" in lines[4]
     assert lines[5].startswith("FAIL T-02.json  bad case") and lines[6] == "3 passed, 3 failed"
     assert json.loads((tmp_path / "dumps" / "T-01-base" / "meta.json").read_text())["home_region"] == "us-east-1"
     assert main([*common, "--only", "T-01[same", str(tmp_path / "T-01.json")]) == 0
