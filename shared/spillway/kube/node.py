@@ -82,9 +82,12 @@ def get(session: Session, name: str) -> LiveNode | None:
 
 
 def cordon(session: Session, name: str, plan_id: str, at: datetime) -> LiveNode | None:
-    """Cordons, taints and marks in one write. None when the node is gone."""
+    """Cordons, taints and marks in one write, once for each plan. None when the node is gone."""
 
-    def patch(node: LiveNode) -> dict[str, Any]:
+    def patch(node: LiveNode) -> dict[str, Any] | None:
+        tainted = any(taint.get("key") == markers.LEAVING_TAINT for taint in node.taints)
+        if node.cordon == plan_id and node.unschedulable and tainted:
+            return None
         leaving = {"key": markers.LEAVING_TAINT, "value": str(int(at.timestamp())), "effect": "NoSchedule"}
         load_balancers = {} if markers.NO_LOAD_BALANCER in node.labels else {markers.NO_LOAD_BALANCER: markers.OURS}
         return {
@@ -95,17 +98,17 @@ def cordon(session: Session, name: str, plan_id: str, at: datetime) -> LiveNode 
     return _patch(session, name, patch)
 
 
-def uncordon(session: Session, name: str) -> bool:
+def uncordon(session: Session, name: str, plan_id: str = "") -> bool:
     """Takes off exactly what we put on, the older autoscaler's marker too; False when there was nothing of ours.
 
-    A marker that stayed would make us undo a person's later cordon.
+    With `plan_id` only what that plan put on. A marker that stayed would make us undo a person's later cordon.
     """
 
     changed = False
 
     def patch(node: LiveNode) -> dict[str, Any] | None:
         nonlocal changed
-        changed = bool(node.cordon)
+        changed = bool(node.cordon) and plan_id in ("", node.cordon)
         if not changed:
             return None
         ours = [key for key in (markers.CORDONED, markers.SEED_CORDONED) if key in node.labels]

@@ -1,0 +1,58 @@
+"""The end of a scale in: the instance is gone, so its Node object goes too, and the step is done."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from spillway import clock
+from spillway.aws import tasks
+from spillway.aws.access import access
+from spillway.aws.table import leases, outcomes
+from spillway.env import env
+from spillway.kube import node as nodes
+from spillway.kube.session import Session
+from spillway.model.plan import Outcome, OutcomeStatus, ScaleIn
+from spillway.telemetry import Metric, emit
+
+
+class Event(BaseModel):
+    cluster: str = Field(min_length=1)
+    plan_id: str = Field(min_length=1)
+    step: int = Field(ge=0)
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    """`removed`: no Node object of that instance is left; `kept`: the name is another instance's by now."""
+    asked = tasks.parse("remove_node", Event, event)
+    task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN)
+    step = task.scale_in(asked.step)
+    status = _remove(step)
+    text = "its Node object is deleted" if status == "removed" else "the name is another instance's, whose Node object stays"
+    outcomes.put(
+        task.table,
+        Outcome(
+            plan_id=asked.plan_id,
+            step=step.step,
+            status=OutcomeStatus.DONE,
+            at=clock.utcnow(),
+            reason=f"node {step.node or step.instance_id}: instance {step.instance_id} has ended, {text}",
+            region=step.region,
+            group=step.group,
+            node=step.node,
+            nodes=1,
+        ),
+    )
+    if step.node:
+        leases.release_node(task.table, step.node, asked.plan_id, step.step)
+    emit(asked.cluster, {Metric.NODES_REMOVED: int(status == "removed")})
+    return {"status": status}
+
+
+def _remove(step: ScaleIn) -> str:
+    session = Session(access(env()))
+    found = nodes.get(session, step.node) if step.node else None
+    if found is None:
+        return "removed"
+    if found.machine is None or found.machine.instance_id != step.instance_id:
+        return "kept"
+    return "kept" if nodes.delete(session, found.name, found.uid) == nodes.Deletion.ANOTHER else "removed"

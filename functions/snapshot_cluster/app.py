@@ -1,0 +1,75 @@
+"""Every minute: what the API server shows, stored as the newest view of the cluster. A failed read stores nothing."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from spillway import clock
+from spillway.aws.access import access
+from spillway.aws.table import Table, settings, snapshots
+from spillway.aws.tasks import parse
+from spillway.env import env
+from spillway.errors import ClusterEmpty, SpillwayError
+from spillway.kube.read import Reading, read
+from spillway.kube.session import Session
+from spillway.model.cluster import PodState
+from spillway.model.policy import Policy
+from spillway.telemetry import Metric, emit, logger
+
+
+class Tick(BaseModel):
+    """The Scheduler's own event, of which nothing is needed: the cluster is the stack's."""
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    """Raises AccessError, the cluster's errors and AwsUnavailable; then no snapshot is written."""
+    parse("snapshot_cluster", Tick, event)
+    cluster = env().cluster
+    table = Table(env().table, cluster)
+    started = clock.utcnow()
+    try:
+        reading = _read(settings.policy(table)[0])
+    except SpillwayError:
+        emit(cluster, {Metric.CLUSTER_SNAPSHOTS: 0})
+        raise
+    head = snapshots.store_cluster(table, reading.snapshot)
+    counts = _count(reading)
+    emit(
+        cluster,
+        {
+            Metric.CLUSTER_SNAPSHOTS: 1,
+            Metric.CLUSTER_READ_SECONDS: (clock.utcnow() - started).total_seconds(),
+            Metric.PODS_UNSCHEDULABLE: counts["pods_unschedulable"],
+            Metric.PODS_BOUND: counts["pods_bound"],
+            Metric.NODES_READY: counts["nodes_ready"],
+            Metric.NODES_NOT_READY: counts["nodes"] - counts["nodes_ready"],
+        },
+    )
+    for warning in reading.snapshot.warnings:
+        logger.warning(warning.text, extra={"code": warning.code})
+    return {"head": head, **counts}
+
+
+def _read(policy: Policy) -> Reading:
+    reading = read(Session(access(env())))
+    if not reading.snapshot.nodes and not policy.may_be_empty:
+        raise ClusterEmpty(env().cluster)
+    return reading
+
+
+def _count(reading: Reading) -> dict[str, int]:
+    seen = reading.snapshot
+
+    def pods(*states: PodState) -> int:
+        return sum(len(pod.names) for pod in seen.pods if not states or pod.state in states)
+
+    return {
+        "nodes": len(seen.nodes),
+        "nodes_ready": sum(node.ready for node in seen.nodes),
+        "pods": pods(),
+        "pods_bound": pods(PodState.BOUND, PodState.TERMINATING),
+        "pods_unschedulable": pods(PodState.UNSCHEDULABLE),
+        "warnings": len(seen.warnings),
+        "requests": reading.requests,
+        "bytes": reading.body_bytes,
+    }

@@ -1,0 +1,88 @@
+"""Are the instances that a plan asked for in one region Ready nodes by now? Marks requests whose nodes all are."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel, Field
+
+from spillway import clock
+from spillway.aws import tasks
+from spillway.aws.access import access
+from spillway.aws.table import Table, outcomes, requests, snapshots
+from spillway.env import env
+from spillway.errors import NotFound
+from spillway.kube import node as nodes
+from spillway.kube.session import Session
+from spillway.model.memory import OpenRequest, RequestState
+from spillway.model.plan import Outcome, OutcomeStatus
+from spillway.telemetry import Metric, emit
+
+
+class Event(BaseModel):
+    cluster: str = Field(min_length=1)
+    plan_id: str = Field(min_length=1)
+    region: str = Field(min_length=1)
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    """`ready` and `waiting` nodes of the plan's open requests in the region."""
+    asked = tasks.parse("verify_nodes", Event, event)
+    task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.OUT)
+    mine = [one for one in requests.of_plan(task.table, asked.plan_id) if one.region == asked.region]
+    _tell(task.table, [one for one in mine if one.state == RequestState.READY])  # what a crash left untold
+    waiting = [one for one in mine if one.state == RequestState.OPEN]
+    ready = arrived = 0
+    for request, count in _ready(task.table, waiting):
+        after = _advanced(request, count)
+        if after == request or requests.advance(task.table, request, after):
+            ready += after.ready
+            arrived += max(0, after.ready - request.ready)
+            _tell(task.table, [after] if after.state == RequestState.READY else [])
+    emit(asked.cluster, {Metric.NODES_ARRIVED: arrived}, asked.region)
+    return {"ready": ready, "waiting": sum(one.nodes - one.missing for one in waiting) - ready}
+
+
+def _ready(table: Table, waiting: list[OpenRequest]) -> Iterable[tuple[OpenRequest, int]]:
+    """Each request with how many of its instances are Ready nodes."""
+    instances = {one.id: one.instances or _newcomers(table, one) for one in waiting}
+    wanted = {instance for ids in instances.values() for instance in ids}
+    joined = nodes.by_instance(Session(access(env())), wanted) if wanted else {}
+    for request in waiting:
+        yield request, sum(1 for instance in instances[request.id] if instance in joined and joined[instance].ready)
+
+
+def _newcomers(table: Table, request: OpenRequest) -> tuple[str, ...]:
+    """Members that the group has and had not when we asked, from the last view of the fleet."""
+    try:
+        fleet = snapshots.latest_fleet(table)
+    except NotFound:
+        return ()
+    group = next((one for one in fleet.groups if (one.region, one.name) == (request.region, request.group)), None)
+    members = group.instances if group else ()
+    return tuple(one.id for one in members if one.is_member and one.id not in request.before)
+
+
+def _advanced(request: OpenRequest, ready: int) -> OpenRequest:
+    expected = request.nodes - request.missing
+    state = RequestState.READY if ready >= expected else request.state
+    return msgspec.structs.replace(request, ready=min(ready, expected), state=state)
+
+
+def _tell(table: Table, done: list[OpenRequest]) -> None:
+    for request in done:
+        text = f"{request.ready} nodes of group {request.group} in {request.region} are Ready"
+        outcomes.put(
+            table,
+            Outcome(
+                plan_id=request.plan_id,
+                step=request.step,
+                hop=request.hop,
+                status=OutcomeStatus.DONE,
+                at=clock.utcnow(),
+                reason=text,
+                region=request.region,
+                group=request.group,
+                nodes=request.ready,
+            ),
+        )
