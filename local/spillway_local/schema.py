@@ -1,7 +1,7 @@
 """`make schema`: the JSON Schemas of docs/schema, made from the models that the code itself uses.
 
 policy.json is the policy document, plan.json what `spillway plan --output json` prints, event.<function>.json what a handler
-takes. Each function whose event is its own has a pydantic model `Event` in functions/<name>/app.py.
+takes.
 """
 
 import importlib
@@ -19,6 +19,9 @@ from spillway.model.policy import Policy
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "schema"
+EVENTS = {  # function to the pydantic model in its app.py that reads the whole event
+    "snapshot_fleet": "Tick",
+}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ASSIGNMENTS = {
     "type": "array",
@@ -44,9 +47,8 @@ def policy() -> dict[str, Any]:
 
 def plan() -> dict[str, Any]:
     """Without placements, which stay in the table; with the optional `assignments`."""
-    schema = msgspec.json.schema(Plan)
-    definitions = schema["$defs"]
-    top = definitions.pop("Plan")
+    definitions: dict[str, Any] = msgspec.json.schema(Plan)["$defs"]
+    top: dict[str, Any] = definitions.pop("Plan")
     definitions.pop("Placement")
     del top["properties"]["placements"]
     for model in (top, *definitions.values()):
@@ -59,10 +61,9 @@ def plan() -> dict[str, Any]:
 
 def events() -> Iterator[tuple[str, dict[str, Any]]]:
     """(function, schema of its event), by name."""
-    for app in sorted((ROOT / "functions").glob("*/app.py")):
-        model = getattr(importlib.import_module(f"functions.{app.parent.name}.app"), "Event", None)
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            yield app.parent.name, {"$schema": _DIALECT} | model.model_json_schema()
+    for name, model in sorted(EVENTS.items()):
+        event: type[BaseModel] = getattr(importlib.import_module(f"functions.{name}.app"), model)
+        yield name, {"$schema": _DIALECT} | event.model_json_schema()
 
 
 def files() -> dict[str, str]:

@@ -26,6 +26,10 @@ def test_the_published_schemas_are_current() -> None:
     assert published == schema.files(), "run `make schema`"
 
 
+def test_the_event_of_every_function_is_published() -> None:
+    assert {path.parent.name for path in (ROOT / "functions").glob("*/app.py")} == set(schema.EVENTS)
+
+
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.stem)
 def test_a_sample_event_is_as_its_function_takes_it(path: Path) -> None:
     validator(f"event.{path.name.partition('.')[0]}.json").validate(json.loads(path.read_text(encoding="utf-8")))
