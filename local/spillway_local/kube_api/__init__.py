@@ -1,0 +1,194 @@
+"""A fake Kubernetes cluster: API server over HTTP on the loopback, with scheduler, kubelets and controllers.
+
+It answers as the real server does, so far as an autoscaler from outside can see it, and its time is the clock's.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from spillway_local.kube_api.access import Access
+from spillway_local.kube_api.api import Api
+from spillway_local.kube_api.controllers import Controllers
+from spillway_local.kube_api.deletion import delete
+from spillway_local.kube_api.faults import Fault, Faults
+from spillway_local.kube_api.kinds import BUDGET, NODE, POD, Kind, Kinds
+from spillway_local.kube_api.kubelet import DURATION, Kubelets, Timing
+from spillway_local.kube_api.protocol import Clock
+from spillway_local.kube_api.refusals import Refusal
+from spillway_local.kube_api.scheduler import Scheduler
+from spillway_local.kube_api.server import Server
+from spillway_local.kube_api.store import Key, Record, Store
+
+__all__ = ["DURATION", "Clock", "FakeCluster", "Kind", "Refusal", "Timing"]
+Object = dict[str, Any]
+
+
+class FakeCluster:
+    """One cluster. Use it as a context manager, or call `start` and `stop`; nothing is left behind either way.
+
+    Scheduler, kubelets and controllers act in the clock's timers only: without a driver of the clock nothing moves
+    by itself, and objects stay as they were put.
+    """
+
+    def __init__(self, clock: Clock, timing: Timing | None = None, packed: bool = False, replace_lost: bool = True) -> None:
+        """`packed`: the scheduler's MostAllocated profile; `replace_lost`: ReplicaSets and Jobs make new pods for lost ones."""
+        self.clock = clock
+        self.kinds = Kinds()
+        self.store = Store(clock.now)
+        self.api = Api(self.store, self.kinds, clock)
+        self.access = Access()
+        self.faults = Faults()
+        self.kubelets = Kubelets(self.store, clock, timing or Timing())
+        self.controllers = Controllers(self.store, self.kinds, clock)
+        self.controllers.replace_lost = replace_lost
+        self.scheduler = Scheduler(self.api, clock, packed=packed)
+        self._server = Server(self.api, self.access, self.faults)
+
+    def start(self) -> "FakeCluster":
+        self._server.start()
+        return self
+
+    def stop(self) -> None:
+        """Cuts every connection, and returns when the last thread has ended."""
+        self._server.stop()
+
+    def __enter__(self) -> "FakeCluster":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    @property
+    def token(self) -> str:
+        """The bearer token that the server accepts; "" when it asks for none."""
+        return self.access.token or ""
+
+    def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
+        """Only these (verb, resource) from now on, as `("list", "pods")`, `("create", "pods/eviction")`; None: all."""
+        self.access.allow(rules)
+
+    # What the cluster holds
+
+    def define(self, group: str, version: str, name: str, plural: str, namespaced: bool = True) -> Kind:
+        """Serves a custom resource."""
+        return self.kinds.define(Kind(group, version, name, plural, namespaced, ("status",)))
+
+    def add(self, obj: Object) -> Object:
+        """Stores an object (or the items of a List) as it is, uid, times and status included; raises Refusal 409."""
+        if "items" in obj:
+            for item in obj["items"]:
+                self.add({"apiVersion": obj.get("apiVersion", "v1"), "kind": obj["kind"].removesuffix("List"), **item})
+            return obj
+        meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+        kind = self.kinds.of(obj["apiVersion"], obj["kind"], "namespace" in meta)
+        if kind.namespaced:
+            meta.setdefault("namespace", "default")
+        body = {**obj, "metadata": meta}
+        if kind is POD:
+            body["status"] = {"phase": "Pending", **(obj.get("status") or {})}
+        return _copy(self.store.create(kind, {name: body[name] for name in body if name not in ("kind", "apiVersion")}))
+
+    def get(self, kind: str, name: str, namespace: str | None = None) -> Object | None:
+        """A copy of the object, None when there is none."""
+        record = self.store.find(*self._key(kind, name, namespace))
+        return _copy(record) if record else None
+
+    def objects(self, kind: str) -> list[Object]:
+        """Copies of all objects of a kind, by namespace and name."""
+        return [_copy(record) for record in self.records(kind)]
+
+    def records(self, kind: str) -> tuple[Record, ...]:
+        """The same without copies, for looking often: `record.body` must not be changed."""
+        found = self.kinds.named(kind)
+        if found is BUDGET:
+            self.api.budgets.refresh()
+        return self.store.records(found)
+
+    def edit(self, kind: str, name: str, change: Callable[[Object], None], namespace: str | None = None) -> Object:
+        """Has `change` work on a copy and stores what comes of it; raises Refusal 404."""
+        found, key = self._key(kind, name, namespace)
+        with self.store.lock:
+            record = self.store.get(found, key)
+            body = _copy(record)
+            change(body)
+            return _copy(self.store.replace(record, body))
+
+    def remove(self, kind: str, name: str, namespace: str | None = None, grace_s: int = 0) -> None:
+        """Deletes an object as a client would; raises Refusal 404."""
+        delete(self.store, self.store.get(*self._key(kind, name, namespace)), {"gracePeriodSeconds": grace_s})
+
+    def phases(self) -> Counter[str]:
+        """How many pods are in each phase; `Terminating` counts as a phase of its own."""
+        return Counter(
+            "Terminating" if "deletionTimestamp" in record.metadata else record.body["status"].get("phase", "Pending")
+            for record in self.store.records(POD)
+        )
+
+    # Machines
+
+    def join(self, node: Object, ready_after_s: float = 0.0) -> Object:
+        """A machine's kubelet registers its node; Ready at once, or tainted not-ready until `ready_after_s`."""
+        return _copy(self.kubelets.join(node, ready_after_s))
+
+    def leave(self, name: str, delete_node: bool = False) -> None:
+        """A machine is gone. Its node turns NotReady 40 s later and stays until deleted.
+
+        With `delete_node` a cloud controller deletes it at once.
+        """
+        self.kubelets.leave(name)
+        if delete_node and self.store.find(NODE, ("", name)):
+            self.remove("Node", name)
+
+    def set_ready(self, name: str, ready: bool) -> None:
+        """The kubelet of a node says that it is ready, or not."""
+        self.kubelets.set_ready(name, ready)
+
+    # Faults
+
+    def fail(
+        self, verb: str, resource: str, status: int, times: int = 1, retry_after: int | None = None,
+        name: str | None = None, after: int = 0,
+    ) -> None:  # fmt: skip
+        """The next `times` matching requests get this status, once `after` more have gone well; `*` is any."""
+        self.faults.add(Fault("answer", verb, resource, status, retry_after, name, after, times))
+
+    def hang(self, verb: str, resource: str, times: int = 1) -> None:
+        """The next matching requests are never answered; they end when the client gives up or the server stops."""
+        self.faults.add(Fault("hang", verb, resource, times=times))
+
+    def drop(self, verb: str, resource: str, times: int = 1) -> None:
+        """The connection of the next matching requests is closed without an answer."""
+        self.faults.add(Fault("drop", verb, resource, times=times))
+
+    def compact(self) -> None:
+        """Old resourceVersions and continue tokens get 410 from now on."""
+        self.store.compact()
+        self.api.lists.forget()
+
+    # What was asked
+
+    @property
+    def requests(self) -> Counter[tuple[str, str]]:
+        """Requests so far by (verb, resource)."""
+        return self._server.requests
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of answers on the wire so far, headers not counted."""
+        return self._server.sent
+
+    def _key(self, kind: str, name: str, namespace: str | None) -> tuple[Kind, Key]:
+        found = self.kinds.named(kind)
+        return found, ((namespace or "default") if found.namespaced else "", name)
+
+
+def _copy(record: Record) -> Object:
+    copied: Object = msgspec.json.decode(record.whole)
+    return copied

@@ -1,0 +1,90 @@
+"""Which resources the server knows, and what their paths are called."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One resource of one API group version, as `kubectl api-resources` shows it."""
+
+    group: str
+    version: str
+    name: str
+    plural: str
+    namespaced: bool = True
+    subresources: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """`pods`, `jobs.batch`: how error messages name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+POD = Kind("", "v1", "Pod", "pods", True, ("status", "eviction", "binding"))
+NODE = Kind("", "v1", "Node", "nodes", False, ("status",))
+DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets", True, ("status",))
+BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("status",))
+_KNOWN = (
+    POD,
+    NODE,
+    DAEMON_SET,
+    BUDGET,
+    Kind("", "v1", "Namespace", "namespaces", False, ("status",)),
+    Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("status",)),
+    Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("status",)),
+    Kind("", "v1", "ReplicationController", "replicationcontrollers", True, ("status",)),
+    Kind("", "v1", "ConfigMap", "configmaps"),
+    Kind("", "v1", "Event", "events"),
+    Kind("", "v1", "PodTemplate", "podtemplates"),
+    Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("status",)),
+    Kind("apps", "v1", "StatefulSet", "statefulsets", True, ("status",)),
+    Kind("apps", "v1", "Deployment", "deployments", True, ("status",)),
+    Kind("batch", "v1", "Job", "jobs", True, ("status",)),
+    Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False),
+    Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", False),
+    Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False),
+    Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False),
+    Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", False, ("status",)),
+)
+
+
+class Kinds:
+    """The resources of one server; custom ones are added with `define`."""
+
+    def __init__(self) -> None:
+        self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in _KNOWN}
+        self._by_object = {(kind.api_version, kind.name): kind for kind in _KNOWN}
+
+    def define(self, kind: Kind) -> Kind:
+        """Serves one more resource, as a CustomResourceDefinition would."""
+        self._by_path[kind.group, kind.version, kind.plural] = kind
+        self._by_object[kind.api_version, kind.name] = kind
+        return kind
+
+    def at(self, group: str, version: str, plural: str) -> Kind | None:
+        return self._by_path.get((group, version, plural))
+
+    def named(self, name: str) -> Kind:
+        """By kind (`Pod`) or plural (`pods`); raises KeyError with what is known."""
+        for kind in self._by_path.values():
+            if name in (kind.name, kind.plural, kind.qualified):
+                return kind
+        raise KeyError(f"no resource {name!r}; known are {sorted(kind.name for kind in self)}. Add it with `define`")
+
+    def of(self, api_version: str, name: str, namespaced: bool) -> Kind:
+        """The resource that an object belongs to; one that nobody defined is served under its usual plural."""
+        known = self._by_object.get((api_version, name))
+        if known:
+            return known
+        group, _, version = api_version.rpartition("/")
+        plural = name.lower()
+        plural = f"{plural[:-1]}ies" if plural.endswith("y") else plural + ("es" if plural.endswith(("s", "x")) else "s")
+        return self.define(Kind(group, version, name, plural, namespaced, ("status",)))
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self._by_path.values())

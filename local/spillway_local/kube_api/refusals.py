@@ -1,0 +1,105 @@
+"""Errors as the API server words them: k8s.io/apimachinery/pkg/api/errors/errors.go."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from spillway_local.kube_api.kinds import Kind
+
+_REASONS = {
+    400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 409: "Conflict",
+    410: "Expired", 415: "UnsupportedMediaType", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
+    503: "ServiceUnavailable", 504: "Timeout",
+}  # fmt: skip
+_WORDS = {
+    429: "the server has received too many requests and has asked us to try again later",
+    500: "Internal error occurred: injected fault",
+    503: "the server is currently unable to handle the request",
+    504: "Timeout: request did not complete within the allotted timeout",
+}
+
+
+@dataclass(eq=False)
+class Refusal(Exception):
+    """An answer that is no success; `status` is the body, a `Status` object."""
+
+    code: int
+    message: str
+    reason: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def status(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
+        body |= {"message": self.message, "reason": self.reason or _REASONS.get(self.code, "Unknown")}
+        if self.details:
+            body["details"] = self.details
+        return body | {"code": self.code}
+
+    def body(self) -> bytes:
+        return msgspec.json.encode(self.status())
+
+    @property
+    def retry_after_s(self) -> int:
+        """0: no advice, and no header."""
+        return int(self.details.get("retryAfterSeconds", 0))
+
+
+def about(kind: Kind, name: str = "") -> dict[str, Any]:
+    details = {"name": name, "group": kind.group, "kind": kind.plural}
+    return {key: value for key, value in details.items() if value}
+
+
+def bad_request(message: str) -> Refusal:
+    return Refusal(400, message)
+
+
+def unauthorized() -> Refusal:
+    return Refusal(401, "Unauthorized")
+
+
+def forbidden(kind: Kind, name: str, why: str) -> Refusal:
+    subject = f'{kind.qualified} "{name}"' if name else kind.qualified
+    return Refusal(403, f"{subject} is forbidden: {why}", details=about(kind, name))
+
+
+def not_found(kind: Kind, name: str) -> Refusal:
+    return Refusal(404, f'{kind.qualified} "{name}" not found', details=about(kind, name))
+
+
+def not_supported(kind: Kind, action: str) -> Refusal:
+    return Refusal(405, f'{action} is not supported on resources of kind "{kind.qualified}"', details=about(kind))
+
+
+def already_exists(kind: Kind, name: str) -> Refusal:
+    return Refusal(409, f'{kind.qualified} "{name}" already exists', "AlreadyExists", about(kind, name))
+
+
+def conflict(kind: Kind, name: str, why: str = "") -> Refusal:
+    why = why or "the object has been modified; please apply your changes to the latest version and try again"
+    return Refusal(409, f'Operation cannot be fulfilled on {kind.qualified} "{name}": {why}', details=about(kind, name))
+
+
+def expired(message: str, resume: str = "") -> Refusal:
+    return Refusal(410, message, metadata={"continue": resume} if resume else {})
+
+
+def unsupported_media(got: str, accepted: str) -> Refusal:
+    message = f"the body of the request was in an unknown format - accepted media types include: {accepted} (got {got})"
+    return Refusal(415, message)
+
+
+def invalid(kind: Kind, name: str, path: str, problem: str) -> Refusal:
+    causes = [{"reason": "FieldValueInvalid", "message": problem, "field": path}]
+    details = {"name": name, "group": kind.group, "kind": kind.name, "causes": causes}
+    subject = f"{kind.name}.{kind.group}" if kind.group else kind.name
+    return Refusal(422, f'{subject} "{name}" is invalid: {path}: {problem}', details=details)
+
+
+def injected(code: int, retry_after_s: int | None) -> Refusal:
+    """What a fault hook answers."""
+    if code == 401:
+        return unauthorized()
+    details = {"retryAfterSeconds": retry_after_s} if retry_after_s else {}
+    return Refusal(code, _WORDS.get(code, f"injected fault {code}"), details=details)
