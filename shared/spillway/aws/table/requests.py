@@ -6,9 +6,11 @@ hours, so that a second delivery of the same task finds them and asks for nothin
 
 from collections.abc import Iterator
 
+import msgspec
+
 from spillway.aws.table import keys
 from spillway.aws.table.leases import Lease
-from spillway.aws.table.store import ABSENT, Condition, Conflict, Table, condition, expiry
+from spillway.aws.table.store import ABSENT, Condition, Conflict, Put, Table, condition, expiry
 from spillway.model.base import decode, encode
 from spillway.model.memory import OpenRequest, RequestState
 
@@ -45,28 +47,34 @@ def live(table: Table) -> Iterator[OpenRequest]:
 
 def create(table: Table, request: OpenRequest, lease: Lease | None = None) -> bool:
     """False when it is there already, whatever became of it, or the lease is lost."""
-    return _write(table, request, ABSENT, lease)
+    return _write(table, [_put(request, ABSENT)], lease)
 
 
-def advance(table: Table, before: OpenRequest, after: OpenRequest, lease: Lease | None = None) -> bool:
-    """False when the table no longer holds `before`, or the lease is lost: the caller reads again or leaves it."""
-    return _write(table, after, condition("body = :before", before=_body(before)), lease)
+def advance(
+    table: Table, before: OpenRequest, after: OpenRequest, lease: Lease | None = None, following: OpenRequest | None = None
+) -> bool:
+    """False when the table no longer holds `before`, or the lease is lost: the caller reads again or leaves it.
+
+    `following`, the request for what `before` could not serve, is made in the same transaction.
+    """
+    puts = [_put(after, condition("body = :before", before=_body(before)))]
+    if following is not None:
+        puts.append(_put(following, ABSENT))
+    return _write(table, puts, lease)
 
 
-def _write(table: Table, request: OpenRequest, when: Condition, lease: Lease | None) -> bool:
-    attributes: dict[str, object] = {"body": _body(request)}
-    if not is_live(request):
-        attributes[keys.TTL] = expiry(_KEEP_CLOSED_S)
-    sk = keys.request(request.id)
+def _put(request: OpenRequest, when: Condition) -> Put:
+    ends = {} if is_live(request) else {keys.TTL: expiry(_KEEP_CLOSED_S)}
+    return Put(keys.request(request.id), {"body": _body(request), **ends}, when)
+
+
+def _write(table: Table, puts: list[Put], lease: Lease | None) -> bool:
     try:
-        if lease is None:
-            table.put(sk, attributes, when)
-        else:
-            table.put_fenced(sk, attributes, when, lease.sk, lease.held())
+        table.put_together(puts, (lease.sk, lease.held()) if lease else None)
     except Conflict:
         return False
     return True
 
 
 def _body(request: OpenRequest) -> str:
-    return encode(request).decode()
+    return encode(msgspec.structs.replace(request, orphan=False)).decode()

@@ -6,13 +6,12 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from pydantic import ValidationError
 
 from spillway import clock
 from spillway.aws.table import keys
 from spillway.aws.table.store import ABSENT, Conflict, Table
-from spillway.errors import PolicyError
 from spillway.model.policy import Policy
+from spillway.model.policy_document import parse
 
 NO_POLICY = "0"
 """The version of the defaults, when no document was ever stored."""
@@ -33,7 +32,7 @@ def policy(table: Table) -> tuple[Policy, str]:
     """The newest document and its version; the defaults and NO_POLICY when there is none. Raises PolicyError."""
     for item in table.query(keys.POLICY, newest_first=True, limit=1):
         version = _version(item["sk"])
-        return validate(msgspec.json.decode(item["body"]), f"version {version}"), version
+        return parse(msgspec.json.decode(item["body"]), f"version {version}"), version
     return Policy(), NO_POLICY
 
 
@@ -48,7 +47,7 @@ def put_policy(table: Table, fields: Mapping[str, Any], by: str, source: str = "
 
     Raises PolicyError, which names every wrong field, before anything is written.
     """
-    validate(fields, source)
+    parse(fields, source)
     body = msgspec.json.encode(fields, order="deterministic").decode()
     while True:
         newest = next(iter(table.query(keys.POLICY, newest_first=True, limit=1)), None)
@@ -61,15 +60,6 @@ def put_policy(table: Table, fields: Mapping[str, Any], by: str, source: str = "
         except Conflict:
             continue  # somebody stored that version meanwhile: ours comes after it
         return version
-
-
-def validate(fields: Mapping[str, Any], source: str) -> Policy:
-    """Raises PolicyError with every wrong field."""
-    try:
-        return Policy.model_validate(fields)
-    except ValidationError as error:
-        problems = tuple((".".join(str(at) for at in one["loc"]), one["msg"]) for one in error.errors())
-        raise PolicyError(source, problems) from error
 
 
 def stop(table: Table, by: str, reason: str) -> None:

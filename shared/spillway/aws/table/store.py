@@ -46,6 +46,13 @@ ABSENT = condition("attribute_not_exists(pk)")
 
 
 @dataclass(frozen=True)
+class Put:
+    sk: str
+    attributes: Mapping[str, Any]
+    when: Condition
+
+
+@dataclass(frozen=True)
 class Table:
     """One cluster's share of the table `name`, which lives in the home region."""
 
@@ -136,12 +143,17 @@ class Table:
         with self._client("DeleteItem") as dynamodb:
             dynamodb.delete_item(TableName=self.name, Key=self._key(sk), **_condition(when))
 
-    def put_fenced(self, sk: str, attributes: Mapping[str, Any], when: Condition, fence_sk: str, fence: Condition) -> None:
-        """Puts only while `fence` holds for another item, a lease; raises Conflict."""
-        check = {"TableName": self.name, "Key": self._key(fence_sk), **_condition(fence)}
-        put = {"TableName": self.name, "Item": self._key(sk) | _plain(attributes), **_condition(when)}
+    def put_together(self, puts: Iterable[Put], fence: tuple[str, Condition] | None = None) -> None:
+        """All puts or none, and only while `fence`, the condition of another item (a lease), holds; raises Conflict."""
+        items: list[Any] = [
+            {"Put": {"TableName": self.name, "Item": self._key(put.sk) | _plain(put.attributes), **_condition(put.when)}}
+            for put in puts
+        ]
+        if fence is not None:
+            sk, held = fence
+            items.append({"ConditionCheck": {"TableName": self.name, "Key": self._key(sk), **_condition(held)}})
         with self._client("TransactWriteItems") as dynamodb:
-            dynamodb.transact_write_items(TransactItems=[{"ConditionCheck": check}, {"Put": put}])
+            dynamodb.transact_write_items(TransactItems=items)
 
     def _key(self, sk: str, pk: str = "") -> dict[str, Any]:
         key: dict[str, Any] = _plain({"pk": pk or self.pk, "sk": sk})
