@@ -1,21 +1,19 @@
 """From SPILLWAY_ACCESS to what a connection to the API server needs. Tokens and keys stay in memory.
 
 eks                         endpoint and CA of the EKS cluster of that name in the home region, token from IAM
-arn:…:secretsmanager:…      a secret {"server", "ca", and "token" or "certificate" and "key"}
+arn:…:secretsmanager:…      a secret: {"server", "ca", and "token" or "certificate" and "key"}, or a kubeconfig as JSON
 json:{…}                    the same, written out: for a laptop, where the environment is one's own
 """
 
 import base64
-import binascii
 from functools import cache
-from typing import Any
 
 import boto3
 import msgspec
 from botocore.signers import RequestSigner
 
 from spillway import clock
-from spillway.aws import clients
+from spillway.aws import clients, kubeconfig
 from spillway.env import Env
 from spillway.errors import AccessError
 from spillway.model.access import Access
@@ -83,25 +81,15 @@ def _secret(arn: str, _period: int) -> str:
 
 def _read(cluster: str, text: str, source: str) -> Access:
     try:
-        fields = msgspec.json.decode(text, type=_Secret)
+        document = msgspec.json.decode(text)
+        if isinstance(document, dict) and "clusters" in document:
+            return kubeconfig.read(cluster, document, source)
+        fields = msgspec.convert(document, _Secret)
     except msgspec.ValidationError as error:
         raise AccessError(source, str(error)) from None
     except msgspec.DecodeError:
-        raise AccessError(source, 'it is no JSON object {"server", "ca", "token"}') from None
+        raise AccessError(source, 'it is no JSON object {"server", "ca", "token"}, nor a kubeconfig as JSON') from None
     if not fields.token and not (fields.certificate and fields.key):
         raise AccessError(source, "it has neither a token, nor a certificate and a key")
-    parts: dict[str, Any] = {name: _pem(source, name, getattr(fields, name)) for name in ("ca", "certificate", "key")}
+    parts = {name: kubeconfig.pem({name: getattr(fields, name)}, name, source) for name in ("ca", "certificate", "key")}
     return Access(cluster, fields.server, token=fields.token, **parts)
-
-
-def _pem(source: str, name: str, text: str) -> str:
-    """PEM as it is, or in base64 as a kubeconfig has it."""
-    if not text or text.lstrip().startswith("-----BEGIN"):
-        return text
-    try:
-        decoded = base64.b64decode(text, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        decoded = ""
-    if not decoded.startswith("-----BEGIN"):
-        raise AccessError(source, f"{name} is neither PEM nor PEM in base64")
-    return decoded
