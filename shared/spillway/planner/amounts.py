@@ -1,0 +1,85 @@
+"""Amounts as vectors over the plan's own dimensions: what the waiting pods ask for, and nothing else.
+
+A host port is an amount of which every node has one. So that two addresses of one port do not collide and the
+wildcard collides with all, each (protocol, port, address) is a dimension of its own, and the wildcard asks for all
+of them (kube-scheduler's NodePorts does the same comparison pod by pod).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from spillway.model.base import Resources
+from spillway.model.cluster import HostPort, PodShape
+
+Need = tuple[tuple[int, int], ...]
+"""(dimension, amount above 0) by rising dimension."""
+
+ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104  the addresses that Kubernetes takes for all of the host
+FIRST = ("cpu", "memory", "pods")
+DEFAULT_MAX_PODS = 110  # kubelet's --max-pods, for a template that does not say
+
+ACCELERATORS = frozenset({
+    "nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "habana.ai/gaudi", "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice",
+})  # fmt: skip
+
+
+def has_accelerator(amounts: Resources) -> bool:
+    return any(amounts.get(name, 0) > 0 for name in ACCELERATORS)
+
+
+class Dimensions:
+    """The resources and host ports that any of `shapes` asks for. `names` are for people and index the vectors."""
+
+    def __init__(self, shapes: Iterable[PodShape]) -> None:
+        asked: set[str] = set()
+        addresses: dict[tuple[str, int], set[str]] = defaultdict(set)
+        for shape in shapes:
+            asked |= shape.requests.keys()
+            for port in shape.host_ports:
+                addresses[port.protocol, port.port].add(_address(port))
+        self.resources = (*FIRST, *sorted(asked.difference(FIRST)))
+        ports = [(*key, address) for key in sorted(addresses) for address in sorted(addresses[key] | {""})]
+        self._ports = {port: len(self.resources) + index for index, port in enumerate(ports)}
+        self.names = (*self.resources, *(f"host port {number}/{protocol}" for protocol, number, _ in ports))
+
+    def need(self, shape: PodShape) -> Need:
+        amounts = {**shape.requests, "pods": shape.requests.get("pods") or 1}
+        found = [(index, amounts.get(name, 0)) for index, name in enumerate(self.resources)]
+        found += [(index, 1) for index in sorted(self._port_indices(shape))]
+        return tuple((index, amount) for index, amount in found if amount > 0)
+
+    def room(self, allocatable: Resources) -> list[int]:
+        return [allocatable.get(name, 0) for name in self.resources] + [1] * len(self._ports)
+
+    def _port_indices(self, shape: PodShape) -> set[int]:
+        """Also of shapes that do not wait: an address that no waiting pod names meets the wildcard alone."""
+        found = set()
+        for port in shape.host_ports:
+            key = (port.protocol, port.port)
+            if address := _address(port):
+                found |= {self._ports.get((*key, address), self._ports.get((*key, ""), -1))} - {-1}
+            else:
+                found |= {index for other, index in self._ports.items() if other[:2] == key}
+        return found
+
+
+def _address(port: HostPort) -> str:
+    """ "" for all addresses of the host."""
+    return "" if port.ip in ANY_ADDRESS else port.ip
+
+
+def subtract(room: list[int], need: Need, times: int) -> None:
+    for dimension, amount in need:
+        room[dimension] -= amount * times
+
+
+def most(room: list[int], need: Need, wanted: int) -> int:
+    """How many of `wanted` equal pods fit into `room`."""
+    for dimension, amount in need:
+        fit = room[dimension] // amount
+        if fit < wanted:
+            if fit <= 0:
+                return 0
+            wanted = fit
+    return wanted

@@ -1,0 +1,73 @@
+"""Which pods ask for a node, and in which order: priority, then age, then name, as the scheduler's queue has it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from spillway.model.cluster import PodSet, PodShape, PodState
+from spillway.model.plan import Placement
+from spillway.model.policy import Policy
+from spillway.planner.amounts import Need
+from spillway.planner.view import View
+
+
+@dataclass
+class Lot:
+    """Pods of one shape that wait. `left` of them have no place yet; `kind` is the shape's in `Fit`."""
+
+    shape: PodShape
+    pods: PodSet
+    count: int
+    need: Need = ()
+    kind: int = 0
+    left: int = 0
+
+    def __post_init__(self) -> None:
+        self.left = self.count
+
+    @property
+    def rank(self) -> tuple[int, datetime, str, str]:
+        return -self.shape.priority, self.pods.created[0], self.pods.names[0], self.shape.id
+
+    def place(self, target: str, pods: int) -> Placement:
+        """Takes the next `pods` of the queue."""
+        first = self.count - self.left
+        self.left -= pods
+        return Placement(target=target, shape=self.shape.id, first=first, pods=pods)
+
+    def examples(self, first: int = 0) -> tuple[str, ...]:
+        """At most three, as `namespace/name`."""
+        return tuple(f"{self.shape.namespace}/{name}" for name in self.pods.names[first : min(first + 3, self.count)])
+
+
+def waiting(view: View) -> list[Lot]:
+    """All demand in queue order."""
+    limit = view.now - timedelta(seconds=view.policy.pods.new_pod_delay_s)
+    lots = []
+    for pods in view.cluster.pods:
+        shape = view.shapes[pods.shape]
+        if pods.state == PodState.UNSCHEDULABLE and asks(shape, view.policy):
+            old_enough = sum(created <= limit for created in pods.created)
+            if old_enough:
+                lots.append(Lot(shape, pods, old_enough))
+    return sorted(lots, key=lambda lot: lot.rank)
+
+
+def asks(shape: PodShape, policy: Policy) -> bool:
+    """Whether pods of this shape may buy nodes at all."""
+    include, exclude = policy.namespaces.include, policy.namespaces.exclude
+    return (
+        not shape.is_daemon
+        and shape.priority >= policy.pods.priority_cutoff
+        and shape.scheduler_name in policy.pods.scheduler_names
+        and (not include or shape.namespace in include)
+        and shape.namespace not in exclude
+    )
+
+
+def nominated(view: View) -> Iterable[Placement]:
+    """Pods for which the scheduler is making room already: they hold it, and ask for no node."""
+    for live in view.nodes:
+        for pods in live.pods:
+            if pods.state == PodState.NOMINATED and asks(view.shapes[pods.shape], view.policy):
+                yield Placement(target=live.node.name, shape=pods.shape, first=0, pods=len(pods.names))

@@ -1,0 +1,76 @@
+"""Desired above what is there: which of it is coming, and which will never come.
+
+A gap counts only while somebody expects it to close: an open request of ours, or the group itself, at work on it
+and not refused. Everything else is a phantom that would swallow demand.
+"""
+
+from dataclasses import dataclass
+
+from spillway.model.fleet import FailureClass, Instance, LaunchFailure, NodeGroup
+from spillway.model.memory import OpenRequest, RequestState
+from spillway.planner.unavailable import proven_since
+from spillway.planner.view import View
+
+
+@dataclass(frozen=True)
+class Gap:
+    """`coming` instances without an id yet, `abandoned` ones that nobody expects, and `why` not."""
+
+    coming: int = 0
+    abandoned: int = 0
+    why: str = ""
+    desired: int = 0  # with what open requests are about to add
+
+    @property
+    def is_phantom(self) -> bool:
+        return self.abandoned > 0
+
+
+def gap_of(view: View, group: NodeGroup) -> Gap:
+    members = sum(instance.is_member for instance in group.instances)
+    requests = [r for r in view.memory.requests if (r.region, r.group) == (group.region, group.name)]
+    ours = [r for r in requests if not r.orphan and view.is_young(r.asked_at, group)]
+    planned = _planned(group, [r for r in ours if r.state == RequestState.PLANNED])
+    missing = max(0, group.desired - members)
+    owned = min(missing, sum(max(0, r.nodes - r.missing) for r in ours if r.state == RequestState.OPEN))
+    why = _nobody(view, group, requests) if missing > owned else ""
+    coming = owned if why else missing
+    return Gap(coming + planned, missing - coming, why, group.desired + planned)
+
+
+def _planned(group: NodeGroup, requests: list[OpenRequest]) -> int:
+    """What requests that are written down, and not yet carried out, will add to desired."""
+    first = max((r.to_desired for r in requests if r.hop == 0), default=group.desired)
+    return max(0, first - group.desired) + sum(r.nodes for r in requests if r.hop > 0)
+
+
+def _nobody(view: View, group: NodeGroup, requests: list[OpenRequest]) -> str:
+    """Why the rest of the gap is not expected to close; "" when it is."""
+    if "Launch" in group.suspended:
+        return "its Launch process is suspended"
+    refused = refusal_of(group)
+    if refused and (group.launching == 0 or view.is_young(refused.at, group)):
+        return f"AWS refused at {refused.at:%Y-%m-%d %H:%M:%S}: {refused.text}"
+    if group.launching:
+        if group.launching_since is None or view.is_young(group.launching_since, group):
+            return ""
+        age_s = round((view.now - group.launching_since).total_seconds())
+        return f"its launch began {age_s} s ago and brought nothing"
+    if any(r.state == RequestState.OPEN and not view.is_young(r.asked_at, group) for r in requests):
+        return "the request is older than the provision time"
+    return ""  # raised a moment ago: the group has not begun yet
+
+
+def refusal_of(group: NodeGroup) -> LaunchFailure | None:
+    """The latest refused launch that no later success disproves. Balancing between zones asks for nothing new."""
+    refused = (f for f in group.failures if f.failure is not FailureClass.REBALANCE)
+    return next((f for f in refused if not proven_since(group.instances, f.at)), None)
+
+
+def is_coming(view: View, group: NodeGroup, instance: Instance) -> bool:
+    """An instance that has no node yet and may still become one."""
+    if not instance.is_member or not instance.healthy:
+        return False
+    if instance.launched_at is None:
+        return instance.is_pending
+    return view.is_young(instance.launched_at, group)

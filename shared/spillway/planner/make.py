@@ -1,0 +1,146 @@
+"""The plan: one pure function of what was seen, what is remembered, and what the policy says."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from spillway.model.base import encode
+from spillway.model.cluster import ClusterSnapshot
+from spillway.model.fleet import FleetSnapshot
+from spillway.model.memory import Memory
+from spillway.model.plan import Plan, Summary
+from spillway.model.policy import Policy
+from spillway.model.reason import Code, Reason
+from spillway.planner import demand, prices, scale_out, supply
+from spillway.planner.amounts import Dimensions
+from spillway.planner.buy import Market, Purchase
+from spillway.planner.demand import Lot
+from spillway.planner.fit import Fit
+from spillway.planner.gaps import Gap, gap_of
+from spillway.planner.give_back import give_back
+from spillway.planner.limits import ledger
+from spillway.planner.rooms import Kind, Rooms
+from spillway.planner.rules import UNJUDGED
+from spillway.planner.scale_in import Shrink
+from spillway.planner.supply import Source, Supply
+from spillway.planner.unserved import Explainer
+from spillway.planner.view import View, view
+
+
+def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> Plan:
+    """What to do about the cluster as both snapshots show it. Same input in any order, same bytes.
+
+    `memory` is what `clocks.observe` made of these snapshots; `now` is the later of their `taken_at`.
+    """
+    seen = view(cluster, fleet, memory, policy, now)
+    gaps = {key: gap_of(seen, group) for key, group in seen.groups.items()}
+    lots = demand.waiting(seen)
+    nominated = list(demand.nominated(seen))
+    shapes = [lot.shape for lot in lots]
+    dimensions, fit = Dimensions(shapes), Fit(shapes)
+    for lot in lots:
+        lot.need, lot.kind = dimensions.need(lot.shape), fit.shape_kind(lot.shape)
+    judged = [lot for lot in lots if not lot.shape.resource_claims]
+
+    rooms = Rooms(seen, dimensions, fit, {}).all(gaps)
+    placed = scale_out.place(judged, rooms, fit)
+    limits = ledger(seen, gaps)
+    market_supply = supply.supply(seen, gaps, dimensions, fit)
+    market = Market(seen, judged, market_supply, fit, dimensions, limits)
+    desired = {key: gap.desired for key, gap in gaps.items()}
+    purchase = market.buy(_below_min(seen, gaps, market_supply), desired)
+
+    shrink = Shrink(seen, gaps, placed.used | {p.target for p in nominated})
+    shrink.run()
+    growth = scale_out.Growth(seen, judged, gaps, market_supply, market, purchase, placed, shrink.give_back, dimensions)
+    new = growth.placements()
+    grow = growth.steps()
+    leave = shrink.steps(len(grow) + 1)
+    explain = Explainer(seen, market_supply, fit, dimensions, purchase.ledger)
+    found = Plan(
+        plan_id="",
+        cluster=cluster.cluster,
+        created_at=now,
+        policy_version=version(policy),
+        snapshots=(cluster.id, fleet.id),
+        summary=_summary(seen, lots, sum(p.pods for p in nominated), placed.pods, purchase, shrink),
+        scale_out=tuple(grow),
+        scale_in=tuple(leave),
+        give_back=tuple(give_back(seen, gaps, len(grow) + len(leave) + 1)),
+        unserved=tuple(explain.unserved(lot, lot.left) for lot in lots if lot.left),
+        kept=tuple(shrink.reasons()),
+        warnings=tuple(_warnings(seen, lots)),
+        placements=(*nominated, *placed.placements, *new),
+    )
+    return msgspec.structs.replace(found, plan_id=_plan_id(found))
+
+
+def version(policy: Policy) -> str:
+    """Names the content: two documents that say the same have one version."""
+    return hashlib.sha256(encode(policy.model_dump(mode="json"))).hexdigest()[:12]
+
+
+def _plan_id(found: Plan) -> str:
+    """Hash of the inputs' ids and the steps."""
+    parts = (
+        found.cluster, found.created_at, found.policy_version, found.snapshots,
+        found.scale_out, found.scale_in, found.give_back,
+    )  # fmt: skip
+    return hashlib.sha256(encode(parts)).hexdigest()[:16]
+
+
+def _below_min(seen: View, gaps: Mapping[str, Gap], market_supply: Supply) -> list[Source]:
+    """A node for each that a group lacks to its min."""
+    return [
+        source for key, source in market_supply.sources.items() for _ in range(seen.min_of(source.group) - gaps[key].desired)
+    ]
+
+
+def _summary(
+    seen: View, lots: Sequence[Lot], meant: int, on_rooms: Mapping[Kind, int], purchase: Purchase, shrink: Shrink
+) -> Summary:
+    on_new = sum(pods for node in purchase.nodes for _, pods in node.pods)
+    waiting = sum(lot.count for lot in lots)
+    before = sum(prices.known(g) * sum(i.is_member for i in g.instances) for g in seen.groups.values())
+    new = sum(prices.known(node.source.group) for node in purchase.nodes)
+    gone = sum(prices.known(live.group) for live, _ in shrink.removed if live.group)
+    return Summary(
+        pods_pending=waiting + meant,
+        pods_on_free_room=on_rooms[Kind.LIVE] + on_rooms[Kind.CORDONED] + meant,
+        pods_on_coming_nodes=on_rooms[Kind.COMING],
+        pods_on_new_nodes=on_new,
+        pods_unserved=sum(lot.left for lot in lots),
+        nodes_new=len(purchase.nodes),
+        nodes_removed=len(shrink.removed),
+        price_usd_h_new=_dollars(new),
+        price_usd_h_before=_dollars(before),
+        price_usd_h_after=_dollars(before + new - gone),
+    )
+
+
+def _dollars(amount: float) -> float:
+    return round(amount, 6)
+
+
+def _warnings(seen: View, lots: Sequence[Lot]) -> Iterable[Reason]:
+    found = [*seen.cluster.warnings, *seen.fleet.warnings, *supply.warnings(seen), *_silent(seen)]
+    carried = {name: sum(carries(lot.shape) for lot in lots) for name, carries in UNJUDGED.items()}
+    named = [f"{name} ({count} {'shape' if count == 1 else 'shapes'})" for name, count in carried.items() if count]
+    if named:
+        found.append(
+            Reason(
+                code=Code.RULES_NOT_JUDGED,
+                text=f"pods carry rules that are not judged yet, and are planned by the others: {', '.join(named)}",
+            )
+        )
+    return sorted(set(found), key=lambda warning: (warning.code, warning.text))
+
+
+def _silent(seen: View) -> Iterable[Reason]:
+    told = " ".join(w.text for w in seen.fleet.warnings if w.code is Code.REGION_SILENT)
+    for region in seen.fleet.regions:
+        if not region.known and region.name not in told:
+            text = f"region {region.name} did not answer ({region.problem}): its groups are neither raised nor lowered"
+            yield Reason(code=Code.REGION_SILENT, text=text)

@@ -1,0 +1,172 @@
+"""Room that is there or coming, in the order in which it is used: live nodes, coming nodes, nodes that we cordoned."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+
+from spillway.model.base import Resources
+from spillway.model.cluster import Taint
+from spillway.model.fleet import NodeGroup, NodeTemplate
+from spillway.planner.amounts import DEFAULT_MAX_PODS, Dimensions, Need, subtract
+from spillway.planner.fit import Fit
+from spillway.planner.gaps import Gap, is_coming
+from spillway.planner.rules.base import ZONE_KEYS, Host
+from spillway.planner.rules.taints import repels
+from spillway.planner.view import LiveNode, View
+
+CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+OUR_TAINTS = frozenset({CORDON_TAINT.key, "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler"})
+
+# Shed while a node starts. Kubernetes' own, the cloud controller's, Cluster Autoscaler's prefixes, and agents that
+# document such a taint: Cilium, the EBS and EFS CSI drivers, Karpenter.
+STARTUP_TAINTS = (
+    "node.kubernetes.io/not-ready", "node.kubernetes.io/network-unavailable", "node.kubernetes.io/unreachable",
+    "node.cloudprovider.kubernetes.io/uninitialized", "startup-taint.cluster-autoscaler.kubernetes.io/",
+    "status-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/",
+    "node.cilium.io/agent-not-ready", "ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready",
+    "karpenter.sh/unregistered",
+)  # fmt: skip
+
+
+class Kind(IntEnum):
+    """The order of use."""
+
+    LIVE = 0
+    COMING = 1
+    CORDONED = 2
+
+
+@dataclass(slots=True)
+class Room:
+    """`target` as in Placement; `group` is the group's key, "" for none."""
+
+    kind: Kind
+    target: str
+    host: int
+    free: list[int]
+    group: str = ""
+    is_empty: bool = False
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """Makes rooms in the terms of one plan's dimensions and host kinds."""
+
+    view: View
+    dimensions: Dimensions
+    fit: Fit
+    needs: dict[str, Need]
+
+    def all(self, gaps: dict[str, Gap]) -> list[Room]:
+        found = [room for live in self.view.nodes if (room := self._of_node(live)) is not None]
+        found += [room for key, group in self.view.groups.items() for room in self._of_group(group, gaps[key])]
+        return sorted(found, key=lambda room: (room.kind, room.is_empty))
+
+    def _of_node(self, live: LiveNode) -> Room | None:
+        node, view = live.node, self.view
+        if live.is_leaving or node.name in view.draining:
+            return None
+        group = live.group.key if live.group else ""
+        is_empty = not view.workload(live)
+        if node.cordon and live.group:
+            if not node.ready:
+                return None
+            taints = tuple(taint for taint in node.taints if taint.key not in OUR_TAINTS)
+            host = Host(node.name, node.labels, _repelling(taints))
+            return Room(Kind.CORDONED, node.name, self.fit.host_kind(host), self._free(live, node.allocatable), group, is_empty)
+        taints = _repelling(node.taints)
+        if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
+            taints = (*taints, CORDON_TAINT)
+        template = live.group.template if live.group and is_starting(view, live) else None
+        if template is not None:
+            taints = tuple(taint for taint in taints if not is_startup(taint, view))
+            host = Host(node.name, {**template.labels, **node.labels}, taints)
+            free = self._free(live, promised(node.allocatable, template.allocatable))
+            return Room(Kind.COMING, node.name, self.fit.host_kind(host), free, group, is_empty)
+        if not node.ready:
+            return None
+        host = Host(node.name, node.labels, taints)
+        return Room(Kind.LIVE, node.name, self.fit.host_kind(host), self._free(live, node.allocatable), group, is_empty)
+
+    def _free(self, live: LiveNode, allocatable: Resources) -> list[int]:
+        """Filler pods, below the priority cutoff, give way and take no room."""
+        free = self.dimensions.room(allocatable)
+        for pods in live.pods:
+            shape = self.view.shapes[pods.shape]
+            if shape.priority >= self.view.policy.pods.priority_cutoff or shape.is_daemon:
+                subtract(free, self._need(pods.shape), len(pods.names))
+        return free
+
+    def _need(self, shape_id: str) -> Need:
+        if shape_id not in self.needs:
+            self.needs[shape_id] = self.dimensions.need(self.view.shapes[shape_id])
+        return self.needs[shape_id]
+
+    def _of_group(self, group: NodeGroup, gap: Gap) -> Iterator[Room]:
+        if group.template is None:
+            return
+        template, free = group.template, self.dimensions.room(slots(group.template.allocatable))
+        for instance in sorted(group.instances, key=lambda i: i.id):
+            if instance.id not in self.view.joined and is_coming(self.view, group, instance):
+                labels = {**dict.fromkeys(ZONE_KEYS, instance.zone), **template.labels}
+                kind = self.fit.host_kind(Host("", labels, lasting(template, self.view)))
+                yield Room(Kind.COMING, instance.id, kind, list(free), group.key)
+        kind = self.fit.host_kind(host_of(group, template, self.view))
+        for number in range(gap.coming):
+            yield Room(Kind.COMING, f"{group.key}#{number}", kind, list(free), group.key)
+
+
+def host_of(group: NodeGroup, template: NodeTemplate, view: View) -> Host:
+    """A node still to come."""
+    zones = group.zones if len(group.zones) > 1 else ()
+    labels = template.labels if zones or not group.zones else {**dict.fromkeys(ZONE_KEYS, group.zones[0]), **template.labels}
+    return Host("", labels, lasting(template, view), zones)
+
+
+def lasting(template: NodeTemplate, view: View) -> tuple[Taint, ...]:
+    """The template's taints without those that a node sheds while it starts."""
+    return tuple(taint for taint in _repelling(template.taints) if not is_startup(taint, view))
+
+
+def is_startup(taint: Taint, view: View) -> bool:
+    known = (*STARTUP_TAINTS, *view.policy.nodes.startup_taints)
+    return any(taint.key == key or taint.key.startswith(key) for key in known)
+
+
+def is_starting(view: View, live: LiveNode) -> bool:
+    """Young, and not yet all that its group promises: not Ready, devices not advertised, a startup taint still on."""
+    node, group = live.node, live.group
+    if group is None or group.template is None or not view.is_young(_born(live), group):
+        return False
+    lacks = any(
+        node.allocatable.get(name, 0) < amount for name, amount in group.template.allocatable.items() if is_device(name)
+    )
+    return not node.ready or lacks or any(is_startup(taint, view) for taint in node.taints)
+
+
+def _born(live: LiveNode) -> datetime:
+    launched = live.instance.launched_at if live.instance else None
+    return launched or live.node.created
+
+
+def is_device(resource: str) -> bool:
+    """Advertised by a device plugin, some time after the node is Ready."""
+    return "/" in resource
+
+
+def promised(have: Resources, template: Resources) -> dict[str, int]:
+    """What a starting node will have: its own figures where it has any, devices as its group promises."""
+    names = have.keys() | template.keys()
+    return {
+        name: max(have.get(name, 0), template.get(name, 0)) if is_device(name) else have.get(name) or template.get(name, 0)
+        for name in sorted(names)
+    }
+
+
+def slots(allocatable: Resources) -> Resources:
+    return allocatable if "pods" in allocatable else {**allocatable, "pods": DEFAULT_MAX_PODS}
+
+
+def _repelling(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    return tuple(sorted((t for t in taints if repels(t)), key=lambda t: (t.key, t.effect, t.value)))

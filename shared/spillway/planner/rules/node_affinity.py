@@ -1,0 +1,55 @@
+"""Required node affinity: one of the terms must hold as a whole.
+
+Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity. A term without expressions and fields matches no
+node, and neither does an affinity without terms.
+"""
+
+from collections.abc import Iterable
+
+from spillway.model.cluster import NodeSelectorTerm, PodShape, Requirement
+from spillway.model.reason import Code
+from spillway.planner.rules import requirement
+from spillway.planner.rules.base import NAME_FIELD, ZONE_KEYS, Host, Refusal
+
+
+def part(shape: PodShape) -> tuple[NodeSelectorTerm, ...] | None:
+    return shape.node_affinity
+
+
+def keys(shape: PodShape) -> Iterable[str]:
+    for term in shape.node_affinity or ():
+        yield from (r.key for r in term.expressions)
+        if term.fields:
+            yield NAME_FIELD
+
+
+def refusal(shape: PodShape, host: Host) -> Refusal | None:
+    if shape.node_affinity is None:
+        return None
+    missing = [missed for term in shape.node_affinity if (missed := _missed(term, host)) is not None]
+    if len(missing) < len(shape.node_affinity):
+        return None
+    wanted = [requirement.show(r) for r in missing if r.key]
+    if not wanted:
+        return Refusal(Code.AFFINITY, "has a node affinity that matches no node")
+    only_zone = all(r.key in ZONE_KEYS for r in missing)
+    return Refusal(Code.ZONE if only_zone else Code.AFFINITY, f"wants {' or '.join(dict.fromkeys(wanted))}")
+
+
+_EMPTY = Requirement(key="", operator="In")
+
+
+def _missed(term: NodeSelectorTerm, host: Host) -> Requirement | None:
+    """The first requirement that does not hold, `_EMPTY` for a term without any, None when all hold."""
+    if not term.expressions and not term.fields:
+        return _EMPTY
+    for r in term.expressions:
+        if not requirement.matches(r, host.labels):
+            return r
+    named = {NAME_FIELD: host.name} if host.name else {}
+    return next((r for r in term.fields if not _field_matches(r, named)), None)
+
+
+def _field_matches(field: Requirement, named: dict[str, str]) -> bool:
+    """A node to come has no name yet, so nothing that is asked of its name is sure to hold."""
+    return bool(named) and field.key == NAME_FIELD and requirement.matches(field, named)

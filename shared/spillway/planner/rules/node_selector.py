@@ -1,0 +1,24 @@
+"""spec.nodeSelector: every label must be there with this value."""
+
+from collections.abc import Iterable
+
+from spillway.model.cluster import PodShape
+from spillway.model.reason import Code
+from spillway.planner.rules.base import ZONE_KEYS, Host, Refusal
+
+
+def part(shape: PodShape) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(shape.node_selector.items()))
+
+
+def keys(shape: PodShape) -> Iterable[str]:
+    return shape.node_selector
+
+
+def refusal(shape: PodShape, host: Host) -> Refusal | None:
+    for key, value in sorted(shape.node_selector.items()):
+        have = host.labels.get(key)
+        if have != value:
+            found = f"it is {have}" if have is not None else "there is none"
+            return Refusal(Code.ZONE if key in ZONE_KEYS else Code.SELECTOR, f"selects {key}={value}, {found}")
+    return None

@@ -1,0 +1,122 @@
+"""Which groups may be asked for nodes, how many, and why not."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from spillway.model.fleet import NodeGroup
+from spillway.model.policy import Mode, RegionMode
+from spillway.model.reason import Code, Reason
+from spillway.planner import prices
+from spillway.planner.amounts import Dimensions, has_accelerator
+from spillway.planner.fit import Fit
+from spillway.planner.gaps import Gap
+from spillway.planner.rooms import host_of, slots
+from spillway.planner.unavailable import passed_over
+from spillway.planner.view import View
+
+
+@dataclass(frozen=True)
+class Source:
+    """A group that may be asked. `room` nodes are left to its max; `host` is its nodes' kind in Fit."""
+
+    group: NodeGroup
+    room: int
+    host: int
+    have: tuple[int, ...]
+    price: float
+    accelerated: bool
+
+
+@dataclass(frozen=True)
+class Supply:
+    """`sources` by key. `refused` says of the other groups why; groups in neither are full (`at_max`)."""
+
+    sources: Mapping[str, Source]
+    refused: Mapping[str, Reason]
+    full: Mapping[str, Source]
+
+
+def region_order(view: View) -> tuple[str, ...]:
+    """The policy's, else the home region and then the others by name."""
+    if view.policy.regions:
+        return view.policy.regions
+    regions = {group.region for group in view.groups.values()} - {view.fleet.home_region}
+    return (view.fleet.home_region, *sorted(regions))
+
+
+def region_ranks(view: View) -> list[frozenset[str]]:
+    """Regions that are asked together, in the order in which they are asked."""
+    order = region_order(view)
+    if view.policy.region_mode is RegionMode.IN_ORDER:
+        return [frozenset({region}) for region in order]
+    return [frozenset(order)]
+
+
+def supply(view: View, gaps: Mapping[str, Gap], dimensions: Dimensions, fit: Fit) -> Supply:
+    sources: dict[str, Source] = {}
+    full: dict[str, Source] = {}
+    refused: dict[str, Reason] = {}
+    for key, group in view.groups.items():
+        reason = _refusal(view, group, gaps[key])
+        if reason is None and group.template is not None:
+            source = Source(
+                group=group,
+                room=max(0, view.max_of(group) - gaps[key].desired),
+                host=fit.host_kind(host_of(group, group.template, view)),
+                have=tuple(dimensions.room(slots(group.template.allocatable))),
+                price=prices.weight(group),
+                accelerated=has_accelerator(group.template.allocatable),
+            )
+            (sources if source.room else full)[key] = source
+        elif reason is not None:
+            refused[key] = reason
+    return Supply(sources, refused, full)
+
+
+def _refusal(view: View, group: NodeGroup, gap: Gap) -> Reason | None:
+    for code, text in _obstacles(view, group, gap):
+        if text:
+            return Reason(code=code, text=text)
+    return None
+
+
+def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, str]]:
+    """What keeps a group from being asked, the most lasting first; "" where it does not."""
+    mode, region = view.policy.mode, group.region
+    frozen = mode in (Mode.SCALE_IN_ONLY, Mode.OFF)
+    yield Code.DISABLED, f"the policy's mode is {mode}" if frozen else ""
+    yield Code.IGNORED, "the policy ignores this group" if view.policy_of(group).ignore else ""
+    foreign = view.is_eks and region != view.fleet.home_region
+    yield Code.SINGLE_REGION, f"nodes of an EKS cluster live in its own region {view.fleet.home_region}" if foreign else ""
+    excluded = region not in region_order(view)
+    yield Code.REGION_EXCLUDED, f"region {region} is not in the policy's regions" if excluded else ""
+    yield Code.REGION_UNKNOWN, f"region {region} did not answer" if region in view.unknown_regions else ""
+    unreadable = group.problem or "its template cannot be read"
+    yield Code.NO_TEMPLATE, unreadable if group.template is None else ""
+    yield Code.SUSPENDED, "its Launch process is suspended" if "Launch" in group.suspended else ""
+    record = passed_over(group, view.memory.unavailable, view.now)
+    waits = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})" if record else ""
+    yield Code.UNAVAILABLE, waits
+    yield Code.UNAVAILABLE, f"{gap.abandoned} nodes asked for do not come: {gap.why}" if gap.is_phantom else ""
+
+
+def warnings(view: View) -> Iterable[Reason]:
+    """What people should know of the fleet as a whole."""
+    foreign = sorted({group.region for group in view.groups.values()} - {view.fleet.home_region})
+    if view.is_eks and foreign:
+        yield Reason(
+            code=Code.SINGLE_REGION,
+            text=f"groups in {', '.join(foreign)} are refused: nodes of an EKS cluster must be in its own VPC, "
+            f"in {view.fleet.home_region}; spread over groups, types, markets and zones of that region instead",
+        )
+    unpriced = sorted(g.key for g in view.groups.values() if g.template is not None and g.template.price_usd_h is None)
+    if unpriced:
+        named = ", ".join(unpriced[:5]) + (f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else "")
+        yield Reason(code=Code.PRICE_UNKNOWN, text=f"no price is known for {named}: their size is compared instead")
+    if view.memory.vanished:
+        named = ", ".join(view.memory.vanished[:5])
+        yield Reason(
+            code=Code.NODES_VANISH,
+            text=f"{len(view.memory.vanished)} nodes went within a minute of joining while their instance runs ({named}): "
+            "a cloud controller that does not know the region deletes them; switch it off or let it know the region",
+        )

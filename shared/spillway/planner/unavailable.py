@@ -1,0 +1,107 @@
+"""What AWS refused of late, by how far the refusal reaches, and for how long it is passed over.
+
+Keys name the scope: `us-east-1/group/us-east-1a` (zone), `us-east-1/group`, `us-east-1/on-demand/standard` (quota),
+`us-east-1` (region).
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from spillway.model.fleet import Instance, LaunchFailure, NodeGroup, Scope
+from spillway.model.memory import Unavailable
+from spillway.model.policy import Backoff
+
+FORGOTTEN_AFTER = timedelta(hours=3)  # since the last refusal; then the next one starts anew (Cluster Autoscaler's)
+PROOF_AFTER = timedelta(seconds=60)  # instances of one request come and fail within a minute of each other
+
+# Quota classes of EC2 by the letters of a type's family; on-demand and spot have one each.
+# EC2 User Guide, "Amazon EC2 service quotas" (Running On-Demand ... instances).
+_QUOTA_FAMILIES = (
+    ("g-and-vt", ("g", "vt")), ("p", ("p",)), ("f", ("f",)), ("inf", ("inf",)), ("trn", ("trn",)), ("x", ("x",)),
+    ("dl", ("dl",)), ("hpc", ("hpc",)), ("high-memory", ("u",)), ("mac", ("mac",)),
+)  # fmt: skip
+
+
+def quota_class(instance_type: str) -> str:
+    """`standard` for A, C, D, H, I, M, R, T and Z families, else the family's own class."""
+    letters = ""
+    for letter in instance_type.partition(".")[0].partition("-")[0]:
+        if not letter.isalpha():
+            break
+        letters += letter
+    return next((name for name, families in _QUOTA_FAMILIES if letters in families), "standard")
+
+
+def quota_keys(group: NodeGroup) -> tuple[str, ...]:
+    types = group.template.instance_types if group.template else ()
+    return tuple(sorted({f"{group.region}/{group.capacity_type}/{quota_class(name)}" for name in types}))
+
+
+def key_of(group: NodeGroup, scope: Scope, zone: str = "") -> tuple[Scope, str]:
+    """The narrowest scope that is sure, and its key: a zone or quota class that is not known means the group."""
+    if scope is Scope.REGION:
+        return scope, group.region
+    if scope is Scope.ZONE and zone:
+        return scope, f"{group.key}/{zone}"
+    if scope is Scope.QUOTA and len(keys := quota_keys(group)) == 1:
+        return scope, keys[0]
+    return Scope.GROUP, group.key
+
+
+def proven_since(instances: Iterable[Instance], moment: datetime) -> bool:
+    """An instance was launched well after the refusal: there is capacity again."""
+    return any(i.launched_at is not None and i.launched_at > moment + PROOF_AFTER for i in instances)
+
+
+def refused(before: Unavailable | None, group: NodeGroup, failure: LaunchFailure, backoff: Backoff) -> Unavailable:
+    """The record of a scope after one more refusal: the wait doubles when it had ended and moves on when it had not."""
+    scope, key = key_of(group, failure.scope, failure.zone)
+    times = 1
+    if before is not None:
+        if failure.at <= before.since:
+            return before
+        times = before.times + (failure.at >= before.until)
+    wait = min(backoff.first_s * 2 ** min(times - 1, 20), backoff.max_s)
+    return Unavailable(
+        scope=scope,
+        key=key,
+        until=failure.at + timedelta(seconds=wait),
+        since=failure.at,
+        times=times,
+        reason=f"{failure.failure}: {failure.text}",
+    )
+
+
+def passed_over(group: NodeGroup, records: Iterable[Unavailable], now: datetime) -> Unavailable | None:
+    """The record that keeps the group from being asked, None when nothing does.
+
+    A group of several zones is passed over when each of its zones is: Auto Scaling goes to the others by itself.
+    """
+    live = {(record.scope, record.key): record for record in records if record.until > now}
+    if not live:
+        return None
+    quotas = quota_keys(group)
+    for scope, keys in ((Scope.REGION, (group.region,)), (Scope.QUOTA, quotas), (Scope.GROUP, (group.key,))):
+        found = [live.get((scope.value, key)) for key in keys]
+        if found and all(found):
+            return found[0]
+    zones = [live.get((Scope.ZONE.value, f"{group.key}/{zone}")) for zone in group.zones]
+    known = [record for record in zones if record is not None]
+    return min(known, key=lambda record: (record.until, record.key)) if known and len(known) == len(zones) else None
+
+
+def lasts(record: Unavailable, groups: Iterable[NodeGroup], now: datetime) -> bool:
+    """Whether the record is still worth remembering: it ends by a success in its scope, or long after its time."""
+    if now > max(record.until, record.since + FORGOTTEN_AFTER):
+        return False
+    return not any(proven_since(_in_scope(record, group), record.since) for group in groups)
+
+
+def _in_scope(record: Unavailable, group: NodeGroup) -> tuple[Instance, ...]:
+    if record.scope == Scope.REGION:
+        return group.instances if group.region == record.key else ()
+    if record.scope == Scope.QUOTA:
+        return group.instances if quota_keys(group) == (record.key,) else ()
+    if record.scope == Scope.GROUP:
+        return group.instances if group.key == record.key else ()
+    return tuple(i for i in group.instances if f"{group.key}/{i.zone}" == record.key)

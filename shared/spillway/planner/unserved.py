@@ -1,0 +1,96 @@
+"""Why a pod gets no node: for each group the one reason that tells most, the nearest group first."""
+
+from collections.abc import Iterable, Sequence
+
+from spillway.model import quantity
+from spillway.model.fleet import NodeGroup
+from spillway.model.plan import GroupReason, Unserved
+from spillway.model.reason import Code
+from spillway.planner.amounts import Dimensions, Need
+from spillway.planner.demand import Lot
+from spillway.planner.fit import Fit
+from spillway.planner.limits import Ledger
+from spillway.planner.rooms import host_of, slots
+from spillway.planner.supply import Supply
+from spillway.planner.view import View
+
+NAMED = 40  # groups with a reason of their own; further ones are folded into one line for each region and code
+
+# How near a refusal is to a node: what time or room would mend first, what needs another group last.
+_NEARNESS = (
+    Code.UNAVAILABLE, Code.AT_MAX, Code.LIMIT, Code.SUSPENDED, Code.DISABLED, Code.REGION_UNKNOWN, Code.NO_TEMPLATE,
+    Code.REGION_EXCLUDED, Code.SINGLE_REGION, Code.IGNORED, Code.TOO_SMALL, Code.ZONE, Code.TAINT, Code.AFFINITY,
+    Code.SELECTOR,
+)  # fmt: skip
+
+
+class Explainer:
+    def __init__(self, view: View, supply: Supply, fit: Fit, dimensions: Dimensions, ledger: Ledger) -> None:
+        self._view, self._supply, self._fit = view, supply, fit
+        self._dimensions, self._ledger = dimensions, ledger
+
+    def unserved(self, lot: Lot, left: int) -> Unserved:
+        found = [(_near(code), gap, key, self._entry(key, code, text)) for key, code, gap, text in self._reasons(lot)]
+        ordered = [entry for *_, entry in sorted(found, key=lambda one: one[:3])]
+        return Unserved(shape=lot.shape.id, pods=left, examples=lot.examples(lot.count - left), reasons=tuple(_folded(ordered)))
+
+    def _entry(self, key: str, code: Code, text: str) -> GroupReason:
+        group = self._view.groups.get(key)
+        return GroupReason(region=group.region if group else "", group=group.name if group else "", code=code, text=text)
+
+    def _reasons(self, lot: Lot) -> Iterable[tuple[str, Code, float, str]]:
+        """(group's key, code, how far from fitting, sentence)."""
+        if lot.shape.resource_claims:
+            claims = ", ".join(lot.shape.resource_claims)
+            yield "", Code.NOT_JUDGED, 0.0, f"resource claims ({claims}) are not judged, so its pods buy no node"
+            return
+        if not self._view.groups:
+            yield "", Code.NO_GROUPS, 0.0, f"cluster {self._view.cluster.cluster} has no Auto Scaling groups: see their tags"
+        for key, group in self._view.groups.items():
+            yield (key, *self._reason(lot, group))
+
+    def _reason(self, lot: Lot, group: NodeGroup) -> tuple[Code, float, str]:
+        refused = self._supply.refused.get(group.key)
+        if group.template is None or (refused and refused.code in (Code.IGNORED, Code.REGION_EXCLUDED, Code.SINGLE_REGION)):
+            return (refused.code, 0.0, refused.text) if refused else (Code.NO_TEMPLATE, 0.0, group.problem)
+        kind = self._fit.host_kind(host_of(group, group.template, self._view))
+        rule = self._fit.refusal(lot.kind, kind)
+        if rule:
+            return rule.code, 0.0, rule.text
+        have = self._dimensions.room(slots(group.template.allocatable))
+        short = _shortest(lot.need, have)
+        if short:
+            return Code.TOO_SMALL, *self._too_small(short, have, group)
+        if refused:
+            return refused.code, 0.0, refused.text
+        limit = self._ledger.refusal(group)
+        if limit and group.key in self._supply.sources:
+            return Code.LIMIT, 0.0, limit
+        return Code.AT_MAX, 0.0, f"at its max of {self._view.max_of(group)} nodes"
+
+    def _too_small(self, short: tuple[int, int], have: Sequence[int], group: NodeGroup) -> tuple[float, str]:
+        dimension, amount = short
+        name = self._dimensions.names[dimension]
+        types = group.template.instance_types if group.template else ()
+        node = types[0] if len(types) == 1 else f"a node of {group.name}"
+        need, offered = quantity.show(name, amount), quantity.show(name, have[dimension])
+        return amount / max(have[dimension], 1e-3), f"needs {need} {name}, {node} has {offered}"
+
+
+def _near(code: Code) -> int:
+    return _NEARNESS.index(code) if code in _NEARNESS else len(_NEARNESS)
+
+
+def _shortest(need: Need, have: Sequence[int]) -> tuple[int, int] | None:
+    """The dimension that is exceeded most, with the amount asked for."""
+    over = [(dimension, amount) for dimension, amount in need if amount > have[dimension]]
+    return max(over, key=lambda entry: (entry[1] / max(have[entry[0]], 1e-3), -entry[0])) if over else None
+
+
+def _folded(entries: Sequence[GroupReason]) -> Iterable[GroupReason]:
+    yield from entries[:NAMED]
+    counts: dict[tuple[str, Code], int] = {}
+    for entry in entries[NAMED:]:
+        counts[entry.region, entry.code] = counts.get((entry.region, entry.code), 0) + 1
+    for (region, code), count in sorted(counts.items()):
+        yield GroupReason(region=region, group="*", code=code, text=f"and {count} groups more for the like reason")

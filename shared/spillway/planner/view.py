@@ -1,0 +1,108 @@
+"""Both snapshots as one picture: which node is which instance of which group, and what runs on it."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
+from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
+from spillway.model.memory import Memory
+from spillway.model.policy import GroupPolicy, Policy
+
+EKS_NODE_GROUP = "eks.amazonaws.com/nodegroup"
+
+
+@dataclass(frozen=True)
+class LiveNode:
+    """A node object, with the group and instance behind it where we know them. `pods` are bound or nominated to it."""
+
+    node: Node
+    group: NodeGroup | None
+    instance: Instance | None
+    pods: tuple[PodSet, ...]
+
+    @property
+    def is_leaving(self) -> bool:
+        """Being deleted or ended: neither capacity nor a candidate."""
+        return self.node.deleting or (self.instance is not None and self.instance.lifecycle.startswith("Terminating"))
+
+
+@dataclass(frozen=True)
+class View:
+    """`homes` maps instance ids to their group; `joined` are the ids that have a node object."""
+
+    cluster: ClusterSnapshot
+    fleet: FleetSnapshot
+    memory: Memory
+    policy: Policy
+    now: datetime
+    shapes: dict[str, PodShape]
+    groups: dict[str, NodeGroup]
+    nodes: tuple[LiveNode, ...]
+    joined: frozenset[str]
+    unknown_regions: frozenset[str]
+    draining: frozenset[str]
+    _policies: dict[str, GroupPolicy] = field(default_factory=dict)
+
+    def policy_of(self, group: NodeGroup) -> GroupPolicy:
+        name = group.name if self.policy.groups else ""
+        if name not in self._policies:
+            self._policies[name] = self.policy.for_group(name)
+        return self._policies[name]
+
+    def min_of(self, group: NodeGroup) -> int:
+        return max(group.min_size, self.policy_of(group).min or 0)
+
+    def max_of(self, group: NodeGroup) -> int:
+        own = self.policy_of(group).max
+        return group.max_size if own is None else min(group.max_size, own)
+
+    def is_young(self, moment: datetime | None, group: NodeGroup) -> bool:
+        """Less than the provision time ago."""
+        limit = timedelta(seconds=self.policy_of(group).scale_out.provision_time_s)
+        return moment is not None and self.now - moment < limit
+
+    def is_workload(self, shape: PodShape) -> bool:
+        """Keeps its node: neither a daemon nor below the priority cutoff."""
+        return not shape.is_daemon and shape.priority >= self.policy.pods.priority_cutoff
+
+    def workload(self, live: LiveNode) -> list[PodSet]:
+        """Pods that run there and keep the node; those that leave hold it until they are gone."""
+        bound = (PodState.BOUND, PodState.TERMINATING)
+        return [pods for pods in live.pods if pods.state in bound and self.is_workload(self.shapes[pods.shape])]
+
+    @property
+    def is_stale(self) -> bool:
+        limit = timedelta(seconds=self.policy.max_snapshot_age_s)
+        return self.now - min(self.cluster.taken_at, self.fleet.taken_at) > limit
+
+    @property
+    def is_eks(self) -> bool:
+        """Where nodes of other regions cannot live: they must be in the cluster's own VPC."""
+        return "-eks-" in self.cluster.server_version or any(EKS_NODE_GROUP in n.node.labels for n in self.nodes)
+
+
+def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> View:
+    groups = {group.key: group for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))}
+    homes = {instance.id: (group, instance) for group in groups.values() for instance in group.instances}
+    on_node: dict[str, list[PodSet]] = defaultdict(list)
+    for pods in sorted(cluster.pods, key=lambda p: (p.shape, p.state)):
+        if pods.node:
+            on_node[pods.node].append(pods)
+    nodes = []
+    for node in sorted(cluster.nodes, key=lambda n: n.name):
+        group, instance = homes.get(node.machine.instance_id, (None, None)) if node.machine else (None, None)
+        nodes.append(LiveNode(node, group, instance, tuple(on_node.get(node.name, ()))))
+    return View(
+        cluster=cluster,
+        fleet=fleet,
+        memory=memory,
+        policy=policy,
+        now=now,
+        shapes={shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)},
+        groups=groups,
+        nodes=tuple(nodes),
+        joined=frozenset(n.node.machine.instance_id for n in nodes if n.node.machine),
+        unknown_regions=frozenset(region.name for region in fleet.regions if not region.known),
+        draining=frozenset(drain.node for drain in memory.drains if not drain.orphan),
+    )
