@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from botocore.awsrequest import AWSResponse, HeadersDict
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 
 from spillway.aws import clients
 from spillway.aws.market import PRICING_REGION
@@ -29,7 +30,9 @@ def price_list(prices: Mapping[str, Mapping[str, float]]) -> Iterator[None]:
         wanted = {item["Field"]: item["Value"] for item in json.loads(request.body)["Filters"]}
         price = prices.get(wanted["regionCode"], {}).get(wanted["instanceType"])
         body = json.dumps({"FormatVersion": "aws_v1", "PriceList": [] if price is None else [_product(price)]}).encode()
-        return AWSResponse(request.url, 200, HeadersDict({"content-type": "application/x-amz-json-1.1"}), _Raw(body))
+        headers = HTTPHeaders()
+        headers["content-type"] = "application/x-amz-json-1.1"
+        return AWSResponse(request.url, 200, headers, _Raw(body))
 
     events = clients.client("pricing", PRICING_REGION).meta.events
     events.register_first(_EVENT, answer)

@@ -1,0 +1,78 @@
+"""Machines become nodes: what a kubelet registers about itself, a while after its instance is in service."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spillway.model.fleet import NodeTemplate
+from spillway_local.clock import VirtualClock
+from spillway_local.kube_api import FakeCluster
+
+_IN_BYTES = ("memory", "ephemeral-storage")
+
+
+@dataclass
+class Joining:
+    """Joins the cluster with every machine of a known group, and falls silent with it.
+
+    `templates` by `region/group`. No cloud controller: the Node object stays until somebody deletes it.
+    """
+
+    clock: VirtualClock
+    cluster: FakeCluster
+    templates: Mapping[str, NodeTemplate]
+    join_s: float = 20.0
+    names: dict[str, str] = field(default_factory=dict)
+    _ended: set[str] = field(default_factory=set)
+
+    def knows(self, instance_id: str, node: str) -> None:
+        """A machine whose node is in the cluster already."""
+        self.names[instance_id] = node
+
+    def in_service(self, group: Any, machine: Any) -> None:
+        template = self.templates.get(f"{group.region}/{group.name}")
+        if template is not None:
+            self.clock.call_in(self.join_s, lambda: self._join(group, machine, template))
+
+    def ended(self, group: Any, machine: Any) -> None:
+        self._ended.add(machine.id)
+        if machine.id in self.names:
+            self.cluster.leave(self.names[machine.id])
+
+    def _join(self, group: Any, machine: Any, template: NodeTemplate) -> None:
+        if machine.id in self._ended:
+            return
+        node = node_of(group.region, machine.id, machine.instance_type, machine.availability_zone, template)
+        self.names[machine.id] = node["metadata"]["name"]
+        self.cluster.join(node)
+
+
+def node_of(region: str, instance_id: str, instance_type: str, zone: str, template: NodeTemplate) -> dict[str, Any]:
+    """The Node object of a new machine, named as EC2 names resources (`i-….us-west-2.compute.internal`)."""
+    name = f"{instance_id}.{region}.compute.internal"
+    labels = {
+        **template.labels,
+        "kubernetes.io/hostname": name,
+        "node.kubernetes.io/instance-type": instance_type,
+        "topology.kubernetes.io/region": region,
+        "topology.kubernetes.io/zone": zone,
+    }
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in template.taints]
+    amounts = {resource: _quantity(resource, amount) for resource, amount in template.allocatable.items()}
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+        "spec": {"providerID": f"aws:///{zone}/{instance_id}", "taints": taints},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }  # fmt: skip
+
+
+def instance_of(node: Mapping[str, Any]) -> str:
+    """The instance id in a Node's provider id, "" for a machine that EC2 has not made."""
+    provider = str(node.get("spec", {}).get("providerID", ""))
+    return provider.rsplit("/", 1)[-1] if provider.startswith("aws:///") else ""
+
+
+def _quantity(resource: str, amount: int) -> str:
+    if resource == "cpu":
+        return f"{amount}m"
+    return f"{amount // 1024}Ki" if resource in _IN_BYTES and amount % 1024 == 0 else str(amount)
