@@ -1,0 +1,56 @@
+"""The small stack of a further region, and the rules that its events meet at home."""
+
+import json
+from typing import Any
+
+import pytest
+
+from spillway_local.cloudformation import ROOT, load, resources
+
+REGION = "template-region.yaml"
+BUS = "arn:${AWS::Partition}:events:${HomeRegion}:${AWS::AccountId}:event-bus/default"
+
+
+def rules(template: str) -> dict[str, dict[str, Any]]:
+    return {name: rule["EventPattern"] for name, rule in resources("AWS::Events::Rule", template).items()}
+
+
+def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
+    """EventBridge's rule for patterns of exact values."""
+    return all(
+        matches(wanted, event.get(key, {})) if isinstance(wanted, dict) else event.get(key) in wanted
+        for key, wanted in pattern.items()
+    )
+
+
+@pytest.mark.feature("EV-01")
+def test_a_region_forwards_exactly_what_the_home_region_takes() -> None:
+    assert rules(REGION) == rules("template.yaml")
+
+
+@pytest.mark.feature("EV-01")
+def test_events_go_to_the_home_region_and_the_role_may_do_nothing_else() -> None:
+    for rule in resources("AWS::Events::Rule", REGION).values():
+        (target,) = rule["Targets"]
+        assert target["Arn"] == {"Fn::Sub": BUS}
+        assert target["RoleArn"] == {"Fn::GetAtt": ["ForwardRole", "Arn"]}
+    role = resources("AWS::IAM::Role", REGION)["ForwardRole"]
+    (statement,) = role["Policies"][0]["PolicyDocument"]["Statement"]
+    assert statement == {"Effect": "Allow", "Action": ["events:PutEvents"], "Resource": {"Fn::Sub": BUS}}
+
+
+def test_a_forwarder_in_the_home_region_is_refused() -> None:
+    """Its own rules would match again what it forwards to its own bus, for ever."""
+    (assertion,) = load(REGION)["Rules"]["NotAtHome"]["Assertions"]
+    assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeRegion"}, {"Ref": "AWS::Region"}]}]}
+
+
+@pytest.mark.feature("EV-01")
+@pytest.mark.parametrize("path", sorted(ROOT.glob("events/intake.*.json")), ids=lambda path: path.stem)
+def test_the_rules_let_through_what_the_handler_knows(path: Any) -> None:
+    delivery = json.loads(path.read_text(encoding="utf-8"))
+    if "foreign" in path.stem or "unknown" in path.stem:
+        pytest.skip("no rule of ours is to let it through")
+    for record in delivery["Records"]:
+        event = json.loads(record["body"])
+        assert any(matches(pattern, event) for pattern in rules("template.yaml").values()), event["detail-type"]

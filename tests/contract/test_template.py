@@ -1,0 +1,227 @@
+"""template.yaml as a person would check it before a deploy."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from spillway.aws.table import keys
+from spillway_local import calls, cloudformation
+from spillway_local.cloudformation import ROOT, load, resources
+
+FUNCTIONS = resources("AWS::Serverless::Function")
+PARAMETERS = load()["Parameters"]
+ENVIRONMENT = load()["Globals"]["Function"]["Environment"]["Variables"]
+CLUSTER_FUNCTIONS = {name for name in cloudformation.functions() if "spillway.kube.session" in calls.imported(name)}
+
+
+def refs(value: Any) -> set[str]:
+    """Names that a value refers to by Ref or in a Sub."""
+    if isinstance(value, list):
+        return {name for item in value for name in refs(item)}
+    if not isinstance(value, dict):
+        return set()
+    found = {name for item in value.values() for name in refs(item)}
+    if isinstance(value.get("Ref"), str):
+        found.add(value["Ref"])
+    if "Fn::Sub" in value:
+        text = value["Fn::Sub"] if isinstance(value["Fn::Sub"], str) else value["Fn::Sub"][0]
+        found |= set(re.findall(r"\$\{([A-Za-z:.]+)}", text))
+    return found
+
+
+# ---- parameters ----
+
+
+@pytest.mark.feature("OP-01")
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_says_what_it_is_and_what_it_takes(name: str) -> None:
+    parameter = PARAMETERS[name]
+    assert parameter["Description"]
+    if parameter["Type"] == "String" and "AllowedValues" not in parameter:
+        assert parameter["AllowedPattern"]
+        assert parameter["ConstraintDescription"].startswith("must ")
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("ClusterName", ["prod", "a1._-"], ["", "-a", "a b", "a" * 101, 'x"y']),
+        ("ClusterAccess", ["eks", "arn:aws:secretsmanager:us-east-1:123456789012:secret:spillway/prod-AbC123"], ["", "EKS", "x"]),
+        ("Regions", ["", "us-east-2", "us-east-2,us-gov-west-1"], ["us-east-2, us-west-2", "us-east-2,", "mars"]),
+        ("GroupNames", ["", "us-east-1/workers", "us-east-1/a b,us-west-2/c"], ["workers", "us-east-1/a,"]),
+        ("AlarmTopic", ["", "arn:aws:sns:us-east-1:123456789012:alarms"], ["alarms"]),
+        ("PermissionsBoundary", ["", "arn:aws:iam::123456789012:policy/bounds"], ["bounds"]),
+        ("RolePath", ["/", "/teams/spillway/"], ["", "spillway", "/spillway"]),
+    ],
+)
+def test_a_wrong_parameter_is_refused_before_anything_is_made(name: str, good: list[str], bad: list[str]) -> None:
+    pattern = PARAMETERS[name]["AllowedPattern"]
+    assert [value for value in good if not re.fullmatch(pattern, value)] == []
+    assert [value for value in bad if re.fullmatch(pattern, value)] == []
+
+
+def test_only_the_cluster_must_be_named() -> None:
+    assert [name for name, parameter in PARAMETERS.items() if "Default" not in parameter] == ["ClusterName"]
+
+
+def test_the_guide_of_the_console_shows_every_parameter() -> None:
+    groups = load()["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    assert sorted(name for group in groups for name in group["Parameters"]) == sorted(PARAMETERS)
+
+
+# ---- functions ----
+
+
+def test_every_handler_is_deployed_and_every_function_has_one() -> None:
+    assert sorted(cloudformation.functions()) == sorted(path.parent.name for path in ROOT.glob("functions/*/app.py"))
+
+
+def test_the_environment_is_what_the_code_reads() -> None:
+    read = set(re.findall(r'"(SPILLWAY_[A-Z_]+)"', (ROOT / "shared/spillway/env.py").read_text(encoding="utf-8")))
+    of_plan = FUNCTIONS["PlanFunction"]["Environment"]["Variables"]
+    assert ENVIRONMENT.keys() | of_plan.keys() == read | {"SPILLWAY_SETTINGS"}
+
+
+def test_metrics_have_no_dimension_but_ours() -> None:
+    """Powertools adds the dimension `service` to every metric when this is set, and no alarm would find them."""
+    assert "POWERTOOLS_SERVICE_NAME" not in ENVIRONMENT
+
+
+@pytest.mark.feature("OP-05")
+@pytest.mark.parametrize("name", sorted(cloudformation.functions()))
+def test_only_functions_that_talk_to_the_cluster_are_in_the_vpc(name: str) -> None:
+    function = FUNCTIONS[cloudformation.functions()[name]]
+    assert ("VpcConfig" in function) == (name in CLUSTER_FUNCTIONS)
+    if name in CLUSTER_FUNCTIONS:
+        assert function["VpcConfig"]["Fn::If"][0] == "InVpc"
+
+
+@pytest.mark.feature("OP-05")
+@pytest.mark.parametrize("name", sorted(CLUSTER_FUNCTIONS))
+def test_a_function_in_the_vpc_needs_three_endpoints_and_one_for_secrets(name: str) -> None:
+    services = {operation.partition(".")[0] for operation in calls.reachable(name)}
+    assert services <= {"dynamodb", "sts", "eks", "secretsmanager"}
+
+
+@pytest.mark.feature("OP-09")
+@pytest.mark.parametrize("logical_id", FUNCTIONS)
+def test_a_changed_parameter_publishes_a_new_version(logical_id: str) -> None:
+    """A version is made anew when its description changes: by the layer's number, or by the policy's new name."""
+    assert load()["Globals"]["Function"]["AutoPublishAlias"] == "live"
+    assert FUNCTIONS[logical_id]["VersionDescription"] == {"Fn::Sub": "${SharedLayer} ${BasePolicy}"}
+    used = refs(ENVIRONMENT) | refs(FUNCTIONS[logical_id].get("VpcConfig"))
+    description = resources("AWS::IAM::ManagedPolicy")["BasePolicy"]["Description"]
+    assert used & PARAMETERS.keys() <= refs(description)
+    assert ENVIRONMENT["SPILLWAY_SETTINGS"] == {"Ref": "BasePolicy"}  # else Lambda finds nothing new to publish
+
+
+# ---- what starts them ----
+
+
+@pytest.mark.parametrize("logical_id", ["SnapshotClusterFunction", "SnapshotFleetFunction"])
+def test_a_missed_tick_is_not_made_up_for_hours_later(logical_id: str) -> None:
+    function = FUNCTIONS[logical_id]
+    tick = function["Events"]["EveryMinute"]
+    assert tick["Type"] == "ScheduleV2"
+    assert tick["Properties"]["RetryPolicy"]["MaximumRetryAttempts"] <= 2
+    assert tick["Properties"]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 120
+    assert function["EventInvokeConfig"]["MaximumEventAgeInSeconds"] == 120
+
+
+def test_a_plan_is_started_by_a_new_head_of_the_cluster_or_an_event_and_nothing_else() -> None:
+    stream = FUNCTIONS["PlanFunction"]["Events"]["HeadOrEvent"]["Properties"]
+    (only,) = stream["FilterCriteria"]["Filters"]
+    pattern = json.loads(only["Pattern"])
+    assert pattern["dynamodb"]["Keys"]["sk"]["S"] == [keys.HEAD_CLUSTER, {"prefix": keys.EVENT}]
+    assert pattern["eventName"] == ["INSERT", "MODIFY"]  # an item that time to live removes is no news
+
+
+def test_a_record_of_the_stream_that_fails_is_kept_and_does_not_block_the_next() -> None:
+    stream = FUNCTIONS["PlanFunction"]["Events"]["HeadOrEvent"]["Properties"]
+    assert (stream["MaximumRetryAttempts"], stream["MaximumRecordAgeInSeconds"]) == (2, 60)
+    assert stream["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["DeadLetters", "Arn"]}
+
+
+@pytest.mark.feature("EV-01")
+def test_an_event_that_fails_goes_to_dead_letters_and_never_loops() -> None:
+    queue = resources("AWS::SQS::Queue")["Events"]
+    assert queue["RedrivePolicy"] == {"deadLetterTargetArn": {"Fn::GetAtt": ["DeadLetters", "Arn"]}, "maxReceiveCount": 3}
+    assert queue["VisibilityTimeout"] >= 6 * FUNCTIONS["IntakeFunction"]["Timeout"]
+
+
+@pytest.mark.feature("EV-01")
+def test_only_our_rules_may_write_to_the_queue() -> None:
+    (statement,) = resources("AWS::SQS::QueuePolicy")["EventsPolicy"]["PolicyDocument"]["Statement"]
+    rules = [{"Fn::GetAtt": [rule, "Arn"]} for rule in resources("AWS::Events::Rule")]
+    assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": rules}}
+
+
+# ---- table, workflow, roles, logs ----
+
+
+def test_the_table_is_the_one_that_the_code_expects() -> None:
+    table = resources("AWS::DynamoDB::Table")["Table"]
+    assert [key["AttributeName"] for key in table["KeySchema"]] == ["pk", "sk"]
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["StreamSpecification"] == {"StreamViewType": "KEYS_ONLY"}
+    assert table["TimeToLiveSpecification"] == {"AttributeName": keys.TTL, "Enabled": True}
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+@pytest.mark.feature("OP-09")
+def test_the_workflow_calls_functions_by_their_alias() -> None:
+    machine = resources("AWS::Serverless::StateMachine")["ExecutePlan"]
+    definition = (ROOT / machine["DefinitionUri"]).read_text(encoding="utf-8")
+    named = set(re.findall(r"\$\{(\w+)}", definition))
+    assert machine["DefinitionSubstitutions"] == {name: {"Ref": f"{name}.Alias"} for name in named}
+
+
+def test_the_workflow_may_call_its_functions_and_no_others() -> None:
+    machine = resources("AWS::Serverless::StateMachine")["ExecutePlan"]
+    role = resources("AWS::IAM::Role")["ExecutePlanRole"]
+    invoke = role["Policies"][0]["PolicyDocument"]["Statement"][0]
+    assert invoke["Action"] == ["lambda:InvokeFunction"]
+    assert invoke["Resource"] == list(machine["DefinitionSubstitutions"].values())
+
+
+@pytest.mark.feature("OP-01")
+@pytest.mark.parametrize("role", resources("AWS::IAM::Role").values(), ids=list(resources("AWS::IAM::Role")))
+def test_every_role_keeps_the_rules_of_the_organisation(role: dict[str, Any]) -> None:
+    assert role["Path"] == {"Ref": "RolePath"}
+    assert role["PermissionsBoundary"]["Fn::If"] == ["HasBoundary", {"Ref": "PermissionsBoundary"}, {"Ref": "AWS::NoValue"}]
+    assert "RoleName" not in role  # CAPABILITY_IAM is enough, and two stacks never collide
+
+
+@pytest.mark.feature("OP-01")
+def test_eks_lets_in_exactly_the_roles_that_talk_to_the_cluster() -> None:
+    entries = resources("AWS::EKS::AccessEntry")
+    ids = cloudformation.functions()
+    expected = {f"{ids[name].removesuffix('Function')}Role" for name in CLUSTER_FUNCTIONS}
+    assert {entry["PrincipalArn"]["Fn::GetAtt"][0] for entry in entries.values()} == expected
+    assert all(entry["KubernetesGroups"] == ["spillway"] for entry in entries.values())
+    assert all(load()["Resources"][name]["Condition"] == "AccessByEks" for name in entries)
+
+
+def test_no_log_is_kept_for_ever() -> None:
+    groups = resources("AWS::Logs::LogGroup")
+    assert all(group["RetentionInDays"] == {"Ref": "LogRetentionDays"} for group in groups.values())
+    assert load()["Globals"]["Function"]["LoggingConfig"] == {"LogGroup": {"Ref": "FunctionLogs"}}
+
+
+@pytest.mark.feature("OP-01")
+def test_deleting_the_stack_leaves_nothing_behind() -> None:
+    kept = {name for name, item in load()["Resources"].items() if item.get("DeletionPolicy", "Delete") != "Delete"}
+    assert kept == set()
+    assert FUNCTIONS
+    assert resources("AWS::Serverless::LayerVersion")["SharedLayer"]["RetentionPolicy"] == "Delete"
+
+
+def test_two_stacks_in_one_account_share_no_name() -> None:
+    names = [
+        *(function["Events"]["EveryMinute"]["Properties"]["Name"] for function in FUNCTIONS.values() if "EveryMinute" in str(function)),
+        resources("AWS::Serverless::LayerVersion")["SharedLayer"]["LayerName"],
+        resources("AWS::Logs::LogGroup")["WorkflowLogs"]["LogGroupName"],
+    ]
+    assert all("AWS::StackName" in refs(name) for name in names)
