@@ -1,12 +1,11 @@
 """A cluster and its fleet as files (docs/dump.md), read with the decoders that read the live APIs."""
 
-import gzip
-import zlib
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,11 +13,15 @@ from spillway.aws import fleet
 from spillway.errors import DumpError
 from spillway.kube import decode
 from spillway.model.base import decode as decode_model
+from spillway.model.base import encode
 from spillway.model.cluster import ClusterSnapshot
 from spillway.model.fleet import FleetSnapshot
 from spillway.model.memory import Memory
 from spillway.model.policy import Policy
+from spillway_local.dump_files import field, files, no_json, top_level
 from spillway_local.policy_file import read_policy
+
+S = TypeVar("S", ClusterSnapshot, FleetSnapshot)
 
 LISTS = frozenset({
     "AutoScalingGroups", "Activities", "LaunchConfigurations", "LaunchTemplateVersions", "InstanceTypes",
@@ -28,6 +31,7 @@ LISTS = frozenset({
 MAPPINGS = frozenset({"WarmPools", "OnDemandPrices"})
 BESIDE = frozenset({"Messages"})  # `aws cloudwatch get-metric-data` prints it beside its answer; nothing reads it
 LIST_KEYS = frozenset({"apiVersion", "kind", "metadata", "items"})
+VERSION_KEYS = frozenset({"clientVersion", "kustomizeVersion", "serverVersion"})
 
 
 class Meta(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -36,6 +40,16 @@ class Meta(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     cluster: str
     home_region: str
     now: datetime
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    git_version: str
+
+
+class _Versions(msgspec.Struct, rename="camel"):
+    """What `kubectl version -o json` prints, the server's part."""
+
+    server_version: _Version
 
 
 @dataclass(frozen=True)
@@ -70,9 +84,9 @@ def _read_meta(file: Path) -> Meta:
     try:
         meta = msgspec.json.decode(file.read_bytes(), type=Meta)
     except msgspec.ValidationError as error:
-        raise DumpError(str(file), *_field(error)) from error
+        raise DumpError(str(file), *field(error)) from error
     except msgspec.DecodeError as error:
-        raise DumpError(str(file), "", _no_json(error)) from error
+        raise DumpError(str(file), "", no_json(error)) from error
     if meta.now.tzinfo is None:
         raise DumpError(str(file), "now", "the time has no zone; write it in UTC, as in 2026-01-01T00:00:00Z")
     for key in ("cluster", "home_region"):
@@ -87,27 +101,30 @@ def _read_memory(file: Path) -> Memory:
     try:
         return decode_model(file.read_bytes(), Memory)
     except msgspec.ValidationError as error:
-        raise DumpError(str(file), *_field(error)) from error
+        raise DumpError(str(file), *field(error)) from error
     except msgspec.DecodeError as error:
-        raise DumpError(str(file), "", _no_json(error)) from error
+        raise DumpError(str(file), "", no_json(error)) from error
 
 
 def _read_cluster(folder: Path, meta: Meta) -> ClusterSnapshot:
     if not folder.is_dir():
         raise DumpError(str(folder), "", "the folder is missing; it holds what `kubectl get … -o json` printed")
-    objects = decode.Objects()
-    for file, raw in _files(folder):
-        _check_kubernetes(file, raw)
+    objects, version = decode.Objects(), ""
+    for file, raw in files(folder):
+        top = top_level(file, raw)
         try:
+            if "serverVersion" in top and top.keys() <= VERSION_KEYS:
+                version = msgspec.json.decode(raw, type=_Versions).server_version.git_version
+                continue
+            _check_kubernetes(file, top)
             objects.add(raw)
         except msgspec.ValidationError as error:
-            raise DumpError(str(file), *_field(error)) from error
-    return decode.reduce(objects, cluster=meta.cluster, taken_at=meta.now)
+            raise DumpError(str(file), *field(error)) from error
+    return _named(decode.reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version))
 
 
-def _check_kubernetes(file: Path, raw: bytes) -> None:
-    """Raises DumpError unless `raw` is a whole List or a single object."""
-    top = _object(file, raw)
+def _check_kubernetes(file: Path, top: Mapping[str, msgspec.Raw]) -> None:
+    """Raises DumpError unless `top` are the keys of a whole List or a single object."""
     if "items" not in top and {"kind", "metadata"} <= top.keys():
         return
     for key in top:
@@ -124,13 +141,18 @@ def _read_fleet(folder: Path, meta: Meta) -> FleetSnapshot:
     """A dump without fleet is a cluster without groups."""
     regions = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     answers = {region.name: _region(region) for region in regions}
-    return fleet.reduce(meta.cluster, meta.home_region, meta.now, answers)
+    return _named(fleet.reduce(meta.cluster, meta.home_region, meta.now, answers))
+
+
+def _named(snapshot: S) -> S:
+    """With the hash of its content as id: no table has given it one, and a plan names what it was made from."""
+    return msgspec.structs.replace(snapshot, id=hashlib.sha256(encode(snapshot)).hexdigest()[:16])
 
 
 def _region(folder: Path) -> Mapping[str, Any]:
     answers: dict[str, Any] = {}
-    for file, raw in _files(folder):
-        for key, text in _object(file, raw).items():
+    for file, raw in files(folder):
+        for key, text in top_level(file, raw).items():
             value = msgspec.json.decode(text)
             if key in LISTS and isinstance(value, list):
                 answers.setdefault(key, []).extend(value)
@@ -149,39 +171,3 @@ def _wrong_key(key: str) -> str:
     if key in MAPPINGS:
         return "an object is wanted"
     return f"no answer has this key; known are {', '.join(sorted(LISTS | MAPPINGS))}"
-
-
-def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Files in the order of their names, unpacked; hidden ones are left out."""
-    for file in sorted(folder.iterdir()):
-        if file.name.startswith(".") or file.is_dir():
-            continue
-        if not file.name.endswith((".json", ".json.gz")):
-            raise DumpError(str(file), "", "it is neither .json nor .json.gz; a file that is read by nobody would mislead")
-        raw = file.read_bytes()
-        if file.name.endswith(".gz"):
-            try:
-                raw = gzip.decompress(raw)
-            except (OSError, EOFError, zlib.error) as error:
-                raise DumpError(str(file), "", f"it cannot be unpacked: {error}") from error
-        yield file, raw
-
-
-def _object(file: Path, raw: bytes) -> dict[str, msgspec.Raw]:
-    """Its top-level keys, the values unread."""
-    try:
-        return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    except msgspec.ValidationError as error:
-        raise DumpError(str(file), "", "it holds no JSON object") from error
-    except msgspec.DecodeError as error:
-        raise DumpError(str(file), "", _no_json(error)) from error
-
-
-def _no_json(error: msgspec.DecodeError) -> str:
-    return f"it is no JSON: {error}"
-
-
-def _field(error: msgspec.ValidationError) -> tuple[str, str]:
-    """(path of the field, what is wrong with it), out of `… - at `$.nodes[0].node``."""
-    problem, _, place = str(error).partition(" - at `$")
-    return place.strip("`.").removeprefix("."), problem

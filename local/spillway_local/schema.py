@@ -19,9 +19,14 @@ from spillway.model.policy import Policy
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "schema"
-EVENTS = {  # function to the pydantic model in its app.py that reads the whole event
+EVENTS = {  # function to the pydantic model in its app.py that reads the event, or to the field that holds all of it
+    "drain": "Event.event",
+    "remove_node": "Event",
+    "snapshot_cluster": "Tick",
     "snapshot_fleet": "Tick",
+    "verify_nodes": "Event",
 }
+FOREIGN = {"widget"}  # their events are CloudWatch's own, and nothing in them is needed
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ASSIGNMENTS = {
     "type": "array",
@@ -61,9 +66,13 @@ def plan() -> dict[str, Any]:
 
 def events() -> Iterator[tuple[str, dict[str, Any]]]:
     """(function, schema of its event), by name."""
-    for name, model in sorted(EVENTS.items()):
+    for name, place in sorted(EVENTS.items()):
+        model, _, field = place.partition(".")
         event: type[BaseModel] = getattr(importlib.import_module(f"functions.{name}.app"), model)
-        yield name, {"$schema": _DIALECT} | event.model_json_schema()
+        schema = event.model_json_schema()
+        if field:
+            schema = {"title": model, "$defs": schema["$defs"]} | schema["properties"][field]
+        yield name, {"$schema": _DIALECT} | schema
 
 
 def files() -> dict[str, str]:

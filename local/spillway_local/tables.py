@@ -13,6 +13,7 @@ from spillway.model.reason import Code
 
 WIDTH = 120  # where no terminal tells its own
 NAMES_SHOWN = 3
+LINES_SHOWN = 5
 
 
 def show(plan: Plan, assignments: Iterable[Mapping[str, Any]] = (), console: Console | None = None) -> None:
@@ -58,16 +59,21 @@ def _scale_out(steps: Sequence[ScaleOut]) -> Table:
             str(step.step),
             _text(f"{step.region}/{step.group}"),
             _text(f"{step.from_desired} -> {step.to_desired}{back}"),
-            _text("\n".join(_served(served) for served in step.serves)),
+            _lines([_served(served) for served in step.serves]),
             _text(step.reason.text),
-            _text("\n".join(f"{other.nodes} x {other.region}/{other.group}" for other in step.fallbacks)),
+            _lines([f"{other.nodes} x {other.region}/{other.group}" for other in step.fallbacks]),
         )
     return table
 
 
 def _served(served: Served) -> str:
-    more = ", ..." if served.pods > len(served.examples) else ""
-    return f"{served.pods} x {', '.join(served.examples)}{more}"
+    return f"{served.pods} x {served.examples[0] if served.examples else served.shape}"
+
+
+def _lines(lines: Sequence[str]) -> Text:
+    """The first few, and how many more there are."""
+    more = [f"and {len(lines) - LINES_SHOWN} more"] if len(lines) > LINES_SHOWN else []
+    return _text("\n".join([*lines[:LINES_SHOWN], *more]))
 
 
 def _scale_in(steps: Sequence[ScaleIn]) -> Table:
@@ -95,13 +101,14 @@ def _give_back(plan: Plan) -> Table:
 def _unserved(shapes: Sequence[Unserved]) -> Table:
     table = _table("Unserved", "pods", "for example", "why not")
     for shape in shapes:
-        table.add_row(str(shape.pods), _text("\n".join(shape.examples)), _text("\n".join(map(_refusal, shape.reasons))))
+        table.add_row(str(shape.pods), _lines(shape.examples), _lines(list(map(_refusal, shape.reasons))))
     return table
 
 
 def _refusal(reason: GroupReason) -> str:
     """The sentence, led by its group where it does not name it itself."""
-    return reason.text if not reason.group or reason.group in reason.text else f"{reason.region}/{reason.group}: {reason.text}"
+    key = f"{reason.region}/{reason.group}"
+    return reason.text if not reason.group or key in reason.text else f"{key}: {reason.text}"
 
 
 def _kept(kept: Sequence[Kept]) -> Table:

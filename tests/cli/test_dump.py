@@ -88,6 +88,12 @@ def test_a_dump_without_fleet_is_a_cluster_without_groups(folder: Path) -> None:
     assert dump.read(folder).fleet.groups == ()
 
 
+def test_the_version_of_the_server_is_read(folder: Path) -> None:
+    version = {"clientVersion": {"gitVersion": "v1.34.0"}, "serverVersion": {"gitVersion": "v1.33.1-eks-1234567"}}
+    write(folder / "cluster" / "version.json", version)
+    assert dump.read(folder).cluster.server_version == "v1.33.1-eks-1234567"
+
+
 def test_policy_and_memory_are_read_when_they_are_there(folder: Path) -> None:
     write(folder / "policy.yaml", "scale_in: {idle_s: 60}\nmode: dry_run\n")
     node = {"node": "n1", "first_seen": "2025-12-31T00:00:00Z", "last_seen": "2026-01-01T00:00:00Z"}
@@ -124,6 +130,7 @@ def test_names_every_wrong_field_of_the_policy(folder: Path) -> None:
         ("cluster/x.json", {"kind": "List", "metadata": {"continue": "abc"}, "items": []}, "metadata.continue", "one page"),
         ("cluster/x.json", {"kind": "List"}, "items", "missing"),
         ("cluster/x.json", {"kind": "List", "items": 1}, "items", "array"),
+        ("cluster/x.json", {"serverVersion": "v1.33"}, "serverVersion", "object"),
         ("cluster/nodes.yaml", "kind: List", "", "neither"),
         ("cluster/x.json.gz", "{}", "", "unpacked"),
         ("fleet/us-east-1/x.json", "{", "", "no JSON"),

@@ -72,8 +72,20 @@ def test_a_scale_out_shows_whom_it_serves_why_and_what_comes_next() -> None:
         fallbacks=(Fallback(region="us-west-2", group="gpu", nodes=2),),
     )  # fmt: skip
     text = printed(changed(scale_out=(step,)))
-    for said in ("us-east-1/gpu", "0 -> 2", "uncordon n1", "5 x ml/a, ml/b, ...", "2 pods wait", "2 x us-west-2/gpu"):
+    for said in ("us-east-1/gpu", "0 -> 2", "uncordon n1", "5 x ml/a", "2 pods wait", "2 x us-west-2/gpu"):
         assert said in text
+
+
+def test_a_step_for_many_shapes_stays_short() -> None:
+    serves = tuple(Served(shape=f"s{i}", pods=1, examples=(f"ml/a-{i}",)) for i in range(36))
+    fallbacks = tuple(Fallback(region="r", group=f"g{i}", nodes=1) for i in range(9))
+    step = ScaleOut(
+        step=1, region="r", group="g", from_desired=0, to_desired=2, nodes=2, reason=reason("36 pods"), serves=serves,
+        fallbacks=fallbacks,
+    )  # fmt: skip
+    text = printed(changed(scale_out=(step,)))
+    assert "and 31 more" in text
+    assert "and 4 more" in text
 
 
 def test_a_scale_in_shows_what_it_evicts() -> None:

@@ -22,7 +22,7 @@ def commands(parser: ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[tup
                 yield from commands(inner, (*path, name))
 
 
-@pytest.mark.parametrize("path", commands(cli.parser()), ids=" ".join)
+@pytest.mark.parametrize("path", list(commands(cli.parser())), ids=" ".join)
 def test_the_page_shows_the_help_of_every_command(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main([*path, "--help"])

@@ -21,6 +21,7 @@ SCRIPT = re.search(r"```bash\n(.*?)```", PAGE, re.DOTALL).group(1)
 CLI_ONLY = {"output", "no-paginate"}
 
 KUBECTL = """#!/bin/sh
+if [ "$1" = version ]; then echo '{"serverVersion": {"gitVersion": "v1.33.1-eks-1234567"}}'; exit; fi
 echo '{"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": []}'
 """
 
@@ -58,6 +59,7 @@ def test_the_commands_make_a_dump_that_can_be_read(tmp_path: Path) -> None:
     subprocess.run(["bash", "-euc", SCRIPT], cwd=tmp_path, env=environment, check=True)
 
     found = dump.read(tmp_path / "dump")
+    assert found.cluster.server_version == "v1.33.1-eks-1234567"
     assert (found.cluster.cluster, found.fleet.home_region) == ("prod", "us-east-1")
     assert [region.name for region in found.fleet.regions] == ["us-east-1", "us-west-2"]
 

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         from spillway.planner import explain
         from spillway_local import tables
 
-        tables.show(plan, explain.assignments(plan, read.cluster) if arguments.assign else ())
+        tables.show(plan, explain.assignments(plan, read.cluster, read.fleet) if arguments.assign else ())
     return 0
 
 
@@ -67,4 +67,4 @@ def document(plan: "Plan", read: "Dump", *, assign: bool = False) -> dict[str, A
     from spillway.planner import explain
 
     found: dict[str, Any] = explain.document(plan)
-    return found | {"assignments": explain.assignments(plan, read.cluster)} if assign else found
+    return found | {"assignments": explain.assignments(plan, read.cluster, read.fleet)} if assign else found
