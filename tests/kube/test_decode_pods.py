@@ -60,6 +60,7 @@ class TestStates:
         assert set_of(snapshot_of(late, early, twin), "a").names == ("b", "c", "a")
 
 
+@pytest.mark.feature("CS-05")
 class TestRequests:
     def test_an_init_container_counts_where_it_asks_for_more_than_the_rest_together(self):
         init = [{"name": "init", "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}}]
@@ -88,7 +89,6 @@ class TestRequests:
     def test_a_pod_that_asks_for_nothing_takes_a_slot(self):
         assert shape_of(pod()).requests == {"pods": 1}
 
-    @pytest.mark.feature("CS-05")
     @pytest.mark.parametrize(
         ("text", "millicores"), [("1e3", 1_000_000), ("1.5", 1500), ("0.5", 500), ("100m", 100), ("1n", 1), (2, 2000)]
     )

@@ -7,7 +7,6 @@ cost 45 times the reading. It is imported at the first request, because it takes
 import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -28,13 +27,15 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 class _Status(Part):
-    """The API's own description of a refusal (metav1.Status)."""
+    """The API's own description of what it did (metav1.Status)."""
 
+    status: str | None = None
     message: str | None = None
     reason: str | None = None
 
 
 _status = msgspec.json.Decoder(_Status)
+_clients: dict[tuple[str, str, str, str], "ApiClient"] = {}
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,20 @@ class Answer:
 
     @property
     def message(self) -> str:
+        found = self._told()
+        return (found.message or found.reason or "") if found else self.body[:200].decode(errors="replace")
+
+    @property
+    def is_failure(self) -> bool:
+        """Also a Failure under a good HTTP status, as an eviction may be answered."""
+        found = self._told()
+        return self.status >= 300 or (found is not None and found.status == "Failure")
+
+    def _told(self) -> _Status | None:
         try:
-            found = _status.decode(self.body)
+            return _status.decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return self.body[:200].decode(errors="replace")
-        return found.message or found.reason or ""
+            return None
 
 
 @dataclass(frozen=True)
@@ -116,12 +126,11 @@ class Session:
         import urllib3  # comes with kubernetes
         from kubernetes.client.exceptions import ApiException
 
-        client = _client(self.access.server, self.access.ca, self.access.certificate, self.access.key)
+        client = _client(self.access)
         headers = {"Accept": "application/json", "Content-Type": content_type}
         if self.access.token:
             headers["Authorization"] = f"Bearer {self.access.token}"
-        sent: Any = body if body is None or content_type == "application/json" else msgspec.json.encode(body)
-        request = client.param_serialize(method, path, query_params=dict(query or {}), header_params=headers, body=sent)
+        request = client.param_serialize(method, path, query_params=dict(query or {}), header_params=headers, body=body)
         try:
             response = client.call_api(*request, _request_timeout=_TIMEOUT_S)
             return Answer(response.status, response.response.data, response.headers)
@@ -129,8 +138,21 @@ class Session:
             return f"{type(error).__name__}: {getattr(error, 'reason', '') or error}"
 
 
-@cache
-def _client(server: str, ca: str, certificate: str, key: str) -> "ApiClient":
+def close() -> None:
+    """Closes all connections and forgets them; for tests that end their server."""
+    for client in _clients.values():
+        client.close()  # type: ignore[no-untyped-call]
+    _clients.clear()
+
+
+def _client(access: Access) -> "ApiClient":
+    key = (access.server, access.ca, access.certificate, access.key)
+    if key not in _clients:
+        _clients[key] = _new_client(*key)
+    return _clients[key]
+
+
+def _new_client(server: str, ca: str, certificate: str, key: str) -> "ApiClient":
     from kubernetes.client import ApiClient, Configuration
 
     parts = urlsplit(server)

@@ -1,0 +1,150 @@
+"""Reading a whole cluster: all of it, or an error that says what to do; never half a view."""
+
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
+from spillway.kube import session as sessions
+from spillway.kube.read import read
+from spillway.kube.session import Session
+from spillway.model.access import Access
+from spillway.model.cluster import PodState
+from tests.kube.cluster import World, open_cluster
+from tests.kube.objects import budget, node, pod
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with open_cluster() as opened:
+        yield opened
+
+
+def test_the_snapshot_holds_nodes_and_pods_at_the_servers_own_time(world: World):
+    for one in (node("n1"), pod("a", node="n1"), pod("b"), pod("done", node="n1", phase="Succeeded")):
+        world.api.add(one)
+
+    seen = read(world.session).snapshot
+
+    assert seen.cluster == "prod"
+    assert seen.taken_at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert [one.name for one in seen.nodes] == ["n1"]
+    assert {pods.names: pods.state for pods in seen.pods} == {("a",): PodState.BOUND, ("b",): PodState.UNSCHEDULABLE}
+    assert seen.server_version.startswith("v1.")
+
+
+def test_long_lists_come_in_pages(world: World):
+    for at in range(1201):
+        world.api.add(pod(f"p{at:04}"))
+
+    reading = read(world.session)
+
+    assert sum(len(pods.names) for pods in reading.snapshot.pods) == 1201
+    assert world.api.requests["list", "pods"] == 3
+
+
+def test_answers_come_compressed(world: World):
+    for at in range(500):
+        world.api.add(pod(f"p{at:04}"))
+
+    assert read(world.session).body_bytes > 3 * world.api.bytes_sent
+
+
+def test_a_list_whose_pages_expired_starts_anew_and_keeps_nothing_of_the_first_try(world: World):
+    for at in range(501):
+        world.api.add(pod(f"p{at:04}"))
+    world.api.fail("list", "pods", 410, after=1)
+
+    assert sum(len(pods.names) for pods in read(world.session).snapshot.pods) == 501
+    assert world.api.requests["list", "pods"] == 4
+
+
+def test_a_list_whose_pages_never_last_is_an_error(world: World):
+    world.api.add(pod("a"))
+    world.api.fail("list", "pods", 410, times=99)
+
+    with pytest.raises(ClusterUnavailable, match="expired"):
+        read(world.session)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 504])
+def test_what_may_pass_is_tried_again(world: World, status: int):
+    world.api.fail("list", "pods", status, times=2)
+
+    read(world.session)
+
+    assert world.waits == [0.5, 1.0]
+
+
+def test_the_server_says_how_long_to_wait(world: World):
+    world.api.fail("list", "nodes", 429, retry_after=7)
+    world.api.fail("list", "pods", 429, retry_after=3600)
+
+    read(world.session)
+
+    assert world.waits == [7, 10]
+
+
+def test_what_does_not_pass_is_an_error_that_names_server_and_list(world: World):
+    world.api.fail("list", "pods", 503, times=99)
+
+    with pytest.raises(ClusterUnavailable, match=rf"cluster prod: .*{world.api.url}.*list pods: 503.*4 attempts"):
+        read(world.session)
+    assert world.api.requests["list", "pods"] == 4
+
+
+def test_a_cut_connection_is_tried_again(world: World):
+    world.api.drop("list", "nodes", times=2)
+
+    read(world.session)
+
+    assert len(world.waits) == 2
+
+
+def test_a_server_that_never_answers_is_an_error(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sessions, "_TIMEOUT_S", (1, 0.05))
+    world.api.hang("list", "pods", times=99)
+
+    with pytest.raises(ClusterUnavailable, match="list pods"):
+        read(world.session)
+
+
+def test_no_server_at_all_is_an_error(world: World):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        with pytest.raises(ClusterUnavailable, match=url):
+            read(Session(Access("prod", url, token="t")))
+
+
+def test_wrong_credentials_are_an_error_that_says_what_to_renew(world: World):
+    with pytest.raises(ClusterUnauthorized, match=r"cluster prod: .*401.*Renew the token"):
+        read(world.as_stranger())
+    assert world.waits == []
+
+
+def test_a_missing_permission_is_named_by_verb_and_resource(world: World):
+    world.api.allow([("get", "*"), ("list", "nodes"), ("list", "pods")])
+
+    with pytest.raises(ClusterForbidden, match=r"list poddisruptionbudgets\.policy.*deploy/rbac\.yaml") as caught:
+        read(world.session)
+    assert (caught.value.verb, caught.value.resource) == ("list", "poddisruptionbudgets.policy")
+
+
+@pytest.mark.parametrize("server", ["http://10.0.0.1:6443", "ftp://127.0.0.1", "cluster.example.com", ""])
+def test_only_tls_leaves_the_machine(server: str):
+    with pytest.raises(AccessError, match=r"plain http is for 127\.0\.0\.1 alone"):
+        read(Session(Access("prod", server, token="t")))
+
+
+def test_labels_count_where_a_budget_reads_them(world: World):
+    for one in (pod("a", labels={"app": "web"}), budget(app="web")):
+        world.api.add(one)
+
+    assert read(world.session).snapshot.shapes[0].labels == {"app": "web"}
+
+
+def test_a_token_is_in_no_text_that_could_be_logged():
+    assert "s3cret" not in repr(Access("prod", "https://x", token="s3cret", key="s3cret"))
