@@ -36,16 +36,15 @@ class Prices:
         """The expected price of one instance of the group, None where a price that it needs is unknown.
 
         Spot is the mean over types and zones, since Auto Scaling picks among all of them. On-demand follows the
-        group's strategy: the first type (prioritized) or the cheapest (lowest-price). Shares of a mixed group
-        above its base count by weight.
+        group's strategy: the first type (prioritized) or the cheapest (lowest-price). A mixed group counts by its
+        shares above the base, and as all on-demand while spot is unknown.
         """
-        if launch.capacity_type is CapacityType.RESERVED:
-            return self._of_on_demand(launch)
-        share = launch.on_demand_share
-        spot = self._of_spot(launch, tuple(zones)) if share < 1 else 0.0
-        on_demand = self._of_on_demand(launch) if share > 0 else 0.0
+        share, on_demand = launch.on_demand_share, self._of_on_demand(launch)
+        spot = self._of_spot(launch, tuple(zones)) if share < 1 else None
+        if launch.capacity_type is CapacityType.SPOT:
+            return spot
         if spot is None or on_demand is None:
-            return on_demand if launch.capacity_type is CapacityType.ON_DEMAND else None
+            return on_demand
         return share * on_demand + (1 - share) * spot
 
     def _of_on_demand(self, launch: Launch) -> float | None:
