@@ -45,6 +45,12 @@ def live(table: Table) -> Iterator[OpenRequest]:
             yield request
 
 
+def of_region(table: Table, region: str) -> tuple[OpenRequest, ...]:
+    """All plans' requests of a region, open and closed in the last hours."""
+    found = (decode(item["body"], OpenRequest) for item in table.query(keys.REQUEST))
+    return tuple(request for request in found if request.region == region)
+
+
 def create(table: Table, request: OpenRequest, lease: Lease | None = None) -> bool:
     """False when it is there already, whatever became of it, or the lease is lost."""
     return _write(table, [_put(request, ABSENT)], lease)

@@ -1,0 +1,85 @@
+"""Ending a drained node's instance: by id, with decrement, once, and only while the group may shrink."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from spillway.aws import clients
+from spillway.aws.scaling import group
+from spillway.aws.scaling.group import GroupNow, Rejected
+from spillway.aws.table import leases
+from spillway.aws.tasks import Task
+from spillway.model.plan import ScaleIn
+
+_GONE = ("terminated", "")  # "": EC2 no longer knows the id
+
+
+@dataclass(frozen=True)
+class Ended:
+    """`status`: ending (wait), gone (EC2 says so), refused (it stays; `reason` tells why). `is_new`: ended by this call."""
+
+    status: str
+    reason: str = ""
+    is_new: bool = False
+
+
+def terminate(task: Task, step: ScaleIn) -> Ended:
+    """Raises LeaseHeld when somebody else drains the node or writes to the group, AwsForbidden or AwsUnavailable."""
+    with leases.group(task.table, step.region, step.group, f"{task.plan.plan_id}#{step.step}#0"):
+        now = group.read(step.region, step.group)
+        member = now.instance(step.instance_id) if now else None
+        if now is None or member is None:
+            return _outside(step)
+        if member.lifecycle.startswith("Terminating") or member.lifecycle == "Terminated":
+            return Ended("ending", f"{step.instance_id} is {member.lifecycle} already")  # FC-38: never ended twice
+        if problem := _problem(task, step, now, member.protected):
+            return Ended("refused", problem)
+        try:
+            group.terminate(now, step.instance_id)
+        except Rejected as error:
+            return _after_rejection(step, error)
+    return Ended("ending", is_new=True)
+
+
+def confirm(step: ScaleIn) -> Ended:
+    """What EC2 says of the instance. Raises AwsForbidden or AwsUnavailable."""
+    state = state_of(step.region, step.instance_id)
+    if state in _GONE:
+        return Ended("gone")
+    return Ended("ending", f"{step.instance_id} is {state}")
+
+
+def state_of(region: str, instance_id: str) -> str:
+    """EC2's state of an instance, "" when it no longer knows it. A filter, unlike an id, is no error for an unknown one."""
+    pages = clients.pages("ec2", region, "describe_instances", Filters=[{"Name": "instance-id", "Values": [instance_id]}])
+    found: list[dict[str, Any]] = [
+        instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]
+    ]
+    return str(found[0]["State"]["Name"]) if found else ""
+
+
+def _outside(step: ScaleIn) -> Ended:
+    """No member of its group: on its way out, or detached by somebody, who then has it."""
+    state = state_of(step.region, step.instance_id)
+    if state in _GONE:
+        return Ended("gone")
+    if state == "shutting-down":
+        return Ended("ending", f"{step.instance_id} is shutting down")
+    return Ended("refused", f"{step.instance_id} is {state} and no member of {step.region}/{step.group} any more")
+
+
+def _problem(task: Task, step: ScaleIn, now: GroupNow, protected: bool) -> str:
+    policy = task.policy.for_group(step.group)
+    floor = max(now.min_size, policy.min or 0)
+    if now.desired <= floor:
+        return f"group {now.key} is at its minimum of {floor}"
+    if protected and policy.scale_in.respect_protection:
+        return f"{step.instance_id} is protected from scale in, which the policy respects"
+    return ""
+
+
+def _after_rejection(step: ScaleIn, error: Rejected) -> Ended:
+    """Another call was faster: it took the group to its minimum, or ended the instance."""
+    now = group.read(step.region, step.group)
+    if now is None or now.instance(step.instance_id) is None:
+        return _outside(step)
+    return Ended("refused", f"Auto Scaling keeps {step.instance_id} of {now.key}: {error.__cause__}")

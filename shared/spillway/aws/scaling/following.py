@@ -1,0 +1,77 @@
+"""Where demand goes that a group could not serve: the step's next fallback that is not known to be refused."""
+
+from collections.abc import Iterable
+
+from spillway import clock
+from spillway.aws.scaling.group import GroupNow
+from spillway.aws.table import memory, requests, snapshots
+from spillway.aws.tasks import Task
+from spillway.errors import NotFound
+from spillway.model.fleet import FailureClass, LaunchFailure, NodeGroup, Scope
+from spillway.model.memory import OpenRequest, RequestState, Unavailable
+from spillway.model.plan import ScaleOut
+from spillway.planner import unavailable
+
+
+def request_for(
+    task: Task, step: ScaleOut, hop: int, lost: OpenRequest, nodes: int, refusals: Iterable[Unavailable]
+) -> OpenRequest | None:
+    """A planned request, at the next fallback after the group of `lost`, for what `nodes` of that group were to serve.
+
+    A gang moves whole. None when no fallback is left. Nothing is written.
+    """
+    places = [(step.region, step.group, step.nodes), *((one.region, one.group, one.nodes) for one in step.fallbacks)]
+    at = next((n for n, (region, group, _) in enumerate(places) if (region, group) == (lost.region, lost.group)), 0)
+    blocked = list(refusals)
+    for region, group, whole in places[at + 1 :]:
+        if unavailable.passed_over(known_group(task, region, group), blocked, clock.utcnow()):
+            continue
+        before = places[at][2]
+        return OpenRequest(
+            id=requests.request_id(task.plan.plan_id, step.step, hop),
+            plan_id=task.plan.plan_id,
+            step=step.step,
+            hop=hop,
+            region=region,
+            group=group,
+            from_desired=0,
+            to_desired=0,
+            nodes=whole if step.gang else -(-nodes * whole // max(1, before)),
+            asked_at=clock.utcnow(),
+            state=RequestState.PLANNED,
+        )
+    return None
+
+
+def next_hop(of_plan: Iterable[OpenRequest], step: int) -> int:
+    """Hops of a step are numbered as they come."""
+    return max((request.hop for request in of_plan if request.step == step), default=-1) + 1
+
+
+def known_group(task: Task, region: str, name: str) -> NodeGroup:
+    """The group as the newest fleet snapshot has it, for its zones and types; a bare one where it has none."""
+    try:
+        fleet = snapshots.latest_fleet(task.table)
+    except NotFound:
+        return bare(region, name)
+    return next((group for group in fleet.groups if (group.region, group.name) == (region, name)), bare(region, name))
+
+
+def bare(region: str, name: str) -> NodeGroup:
+    return NodeGroup(region=region, name=name, min_size=0, max_size=0, desired=0)
+
+
+def remember(task: Task, group: GroupNow, failure: LaunchFailure | None) -> None:
+    """Marks what refused as unavailable, in the table, for the plans and fallbacks to come."""
+    known = known_group(task, group.region, group.name)
+    refusal = failure or LaunchFailure(
+        activity_id="",
+        at=clock.utcnow(),
+        failure=FailureClass.UNKNOWN,
+        scope=Scope.GROUP,
+        text=f"nothing came within {task.policy.for_group(group.name).scale_out.provision_time_s} s",
+    )
+    scope, key = unavailable.key_of(known, refusal.scope, refusal.zone)
+    before = next((one for one in memory.unavailable(task.table) if (one.scope, one.key) == (scope, key)), None)
+    backoff = task.policy.for_group(group.name).scale_out.backoff
+    memory.mark_unavailable(task.table, unavailable.refused(before, known, refusal, backoff))

@@ -1,0 +1,105 @@
+"""One group as it is now, and the two calls that change it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from spillway.aws import clients, groups
+from spillway.model.fleet import Instance
+
+
+class Rejected(Exception):
+    """Auto Scaling refuses a call as it stands (ValidationError): bounds or members changed since we read them."""
+
+
+@dataclass(frozen=True)
+class GroupNow:
+    """`units` are what the members count for: their number, or the sum of their weights in a weighted group.
+
+    `weight` is the most that one new instance may count for.
+    """
+
+    region: str
+    name: str
+    min_size: int
+    max_size: int
+    desired: int
+    instances: tuple[Instance, ...]
+    zones: tuple[str, ...]
+    units: int
+    weight: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.region}/{self.name}"
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Ids of instances that run or come; those that leave are none."""
+        return tuple(instance.id for instance in self.instances if instance.is_member)
+
+    def instance(self, instance_id: str) -> Instance | None:
+        return next((instance for instance in self.instances if instance.id == instance_id), None)
+
+
+def read(region: str, name: str) -> GroupNow | None:
+    """None when there is no such group. Raises AwsForbidden or AwsUnavailable."""
+    raw = groups.by_name(region, [name]).get(name)
+    return of(region, raw) if raw is not None else None
+
+
+def of(region: str, raw: Mapping[str, Any]) -> GroupNow:
+    """From an item of DescribeAutoScalingGroups."""
+    items = sorted(raw.get("Instances") or (), key=lambda item: str(item["InstanceId"]))
+    instances = tuple(
+        Instance(
+            id=item["InstanceId"],
+            zone=item.get("AvailabilityZone", ""),
+            instance_type=item.get("InstanceType", ""),
+            lifecycle=item.get("LifecycleState", ""),
+            protected=bool(item.get("ProtectedFromScaleIn")),
+            healthy=item.get("HealthStatus", "Healthy") == "Healthy",
+        )
+        for item in items
+    )
+    weights = [int(item.get("WeightedCapacity") or 1) for item in items]
+    return GroupNow(
+        region=region,
+        name=raw["AutoScalingGroupName"],
+        min_size=raw["MinSize"],
+        max_size=raw["MaxSize"],
+        desired=raw["DesiredCapacity"],
+        instances=instances,
+        zones=tuple(sorted(raw.get("AvailabilityZones") or ())),
+        units=sum(weight for instance, weight in zip(instances, weights, strict=True) if instance.is_member),
+        weight=_weight(raw),
+    )
+
+
+def _weight(raw: Mapping[str, Any]) -> int:
+    overrides = raw.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("Overrides") or ()
+    return max((int(override.get("WeightedCapacity") or 1) for override in overrides), default=1)
+
+
+def set_desired(group: GroupNow, desired: int) -> None:
+    """Raises Rejected, AwsForbidden or AwsUnavailable. Called under the group's lease only."""
+    request = {"AutoScalingGroupName": group.name, "DesiredCapacity": desired, "HonorCooldown": False}
+    _change(group.region, "set_desired_capacity", request)
+
+
+def terminate(group: GroupNow, instance_id: str) -> None:
+    """Ends a member and lowers desired by one. Raises Rejected, AwsForbidden or AwsUnavailable."""
+    request = {"InstanceId": instance_id, "ShouldDecrementDesiredCapacity": True}
+    _change(group.region, "terminate_instance_in_auto_scaling_group", request)
+
+
+def _change(region: str, operation: str, request: Mapping[str, Any]) -> None:
+    with clients.asking(region, clients.action_of("autoscaling", region, operation)):
+        try:
+            getattr(clients.client("autoscaling", region), operation)(**request)
+        except ClientError as error:
+            if clients.code(error) == "ValidationError":
+                raise Rejected(str(error)) from error
+            raise
