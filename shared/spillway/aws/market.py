@@ -73,6 +73,7 @@ def _on_demand_price(key: tuple[str, str]) -> float | None:
         "tenancy": "Shared",
         "preInstalledSw": "NA",
         "capacitystatus": "Used",
+        "marketoption": "OnDemand",  # without it capacity blocks are listed too, at other prices
     }
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
     answer = clients.ask("pricing", PRICING_REGION, "get_products", ServiceCode="AmazonEC2", Filters=filters)

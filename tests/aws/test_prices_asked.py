@@ -1,0 +1,133 @@
+"""Prices as AWS is asked for them, and what a warm process need not ask again."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+
+from spillway.aws import clients, definitions, market, memo
+from spillway.errors import AwsUnavailable
+from tests.aws.answers import NOW, version
+from tests.workflow.world import HOME, World, open_world
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    memo.clear()
+    with open_world() as opened:
+        yield opened
+    memo.clear()
+
+
+@pytest.fixture
+def pricing(world: World) -> Iterator[Stubber]:
+    with Stubber(clients.client("pricing", market.PRICING_REGION)) as stub:
+        yield stub
+        stub.assert_no_pending_responses()
+
+
+@pytest.fixture
+def ec2(world: World) -> Iterator[Stubber]:
+    with Stubber(clients.client("ec2", HOME)) as stub:
+        yield stub
+        stub.assert_no_pending_responses()
+
+
+def product(usd: str) -> str:
+    """A price list item as the Pricing API documents it: JSON within a string."""
+    dimension = {"unit": "Hrs", "pricePerUnit": {"USD": usd}}
+    terms = {"OnDemand": {"SKU.TERM": {"priceDimensions": {"SKU.TERM.RATE": dimension}}}}
+    return json.dumps({"product": {"sku": "SKU"}, "serviceCode": "AmazonEC2", "terms": terms})
+
+
+def test_asks_the_pricing_api_for_linux_on_shared_hardware(pricing: Stubber) -> None:
+    asked = {
+        "regionCode": "eu-west-3", "instanceType": "m5.large", "operatingSystem": "Linux", "tenancy": "Shared",
+        "preInstalledSw": "NA", "capacitystatus": "Used", "marketoption": "OnDemand",
+    }  # fmt: skip
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in asked.items()]
+    request = {"ServiceCode": "AmazonEC2", "Filters": filters}
+    pricing.add_response("get_products", {"PriceList": [product("0.1120000000")]}, request)
+
+    assert market.on_demand_prices("eu-west-3", ["m5.large"]) == {"m5.large": 0.112}
+
+
+def test_a_price_is_asked_once_in_twelve_hours_and_kept_when_aws_fails(world: World, pricing: Stubber) -> None:
+    pricing.add_response("get_products", {"PriceList": [product("0.1")]})
+    assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
+
+    world.clock.pass_s(11 * 3600)
+    assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
+
+    world.clock.pass_s(3600)
+    pricing.add_client_error("get_products", "InternalErrorException", http_status_code=400)
+    assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
+
+
+def test_a_type_without_a_price_is_asked_for_again(pricing: Stubber) -> None:
+    pricing.add_response("get_products", {"PriceList": []})
+    pricing.add_response("get_products", {"PriceList": [product("0.1")]})
+
+    assert market.on_demand_prices(HOME, ["m5.large"]) == {}
+    assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
+
+
+def test_without_any_old_price_the_error_is_told(pricing: Stubber) -> None:
+    pricing.add_client_error("get_products", "InternalErrorException", http_status_code=400)
+
+    with pytest.raises(AwsUnavailable, match="pricing:GetProducts"):
+        market.on_demand_prices(HOME, ["m5.large"])
+
+
+def test_no_types_are_no_calls(pricing: Stubber, ec2: Stubber) -> None:
+    assert market.on_demand_prices(HOME, []) == {}
+    assert market.spot_prices(HOME, []) == []
+    assert definitions.instance_types(HOME, []) == []
+
+
+def test_spot_prices_are_those_of_now_for_all_types_at_once(ec2: Stubber) -> None:
+    request = {"InstanceTypes": ["c5.large", "m5.large"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": NOW}
+    item = {"InstanceType": "m5.large", "AvailabilityZone": "us-east-1a", "SpotPrice": "0.03", "Timestamp": NOW}
+    ec2.add_response("describe_spot_price_history", {"SpotPriceHistory": [item]}, request)
+
+    assert market.spot_prices(HOME, ["c5.large", "m5.large"]) == [item]
+
+
+def test_a_numbered_version_is_asked_once_and_the_latest_every_five_minutes(world: World, ec2: Stubber) -> None:
+    def groups_of(number: str) -> list[dict[str, Any]]:
+        return [{"LaunchTemplate": {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "nodes", "Version": number}}]
+
+    for number in ("1", "$Latest", "$Latest"):
+        answer = {"LaunchTemplateVersions": [version()]}
+        ec2.add_response("describe_launch_template_versions", answer, {"LaunchTemplateId": "lt-1", "Versions": [number]})
+
+    for wait in (0, 299, 1):
+        world.clock.pass_s(wait)
+        assert len(definitions.launch_template_versions(HOME, groups_of("1") + groups_of("$Latest"))) == 2
+
+
+def test_eks_is_asked_about_its_own_groups_only(world: World) -> None:
+    tags = [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": "batch"}]
+    managed = {"nodegroupName": "batch", "labels": {}, "createdAt": NOW - timedelta(days=1)}
+    with Stubber(clients.client("eks", HOME)) as eks:
+        request = {"clusterName": "prod", "nodegroupName": "batch"}
+        eks.add_response("describe_nodegroup", {"nodegroup": managed, "ResponseMetadata": {}}, request)
+
+        assert definitions.nodegroups(HOME, [{"Tags": tags}, {"Tags": tags[:1]}, {}]) == [{"nodegroup": managed}]
+
+
+def test_launch_configurations_are_asked_fifty_at_a_time(world: World) -> None:
+    names = [f"lc{number:02}" for number in range(51)]
+    with Stubber(clients.client("autoscaling", HOME)) as autoscaling:
+        for part in (names[:50], names[50:]):
+            common = {"InstanceType": "m5.large", "ImageId": "ami-1", "CreatedTime": NOW}
+            found = [{"LaunchConfigurationName": name, **common} for name in part]
+            answer = {"LaunchConfigurations": found}
+            autoscaling.add_response("describe_launch_configurations", answer, {"LaunchConfigurationNames": part})
+
+        items = [{"LaunchConfigurationName": name} for name in names]
+        assert len(definitions.launch_configurations(HOME, items)) == 51
+        assert len(definitions.launch_configurations(HOME, items)) == 51, "without a call"

@@ -1,0 +1,308 @@
+"""The fleet is read from all regions at once, and one that fails takes nothing with it."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from functions.snapshot_fleet import app
+from spillway.aws import clients, groups, market, memo
+from spillway.aws.table import snapshots
+from spillway.errors import AwsForbidden, AwsUnavailable, EventError, NotFound
+from spillway.model.fleet import CapacityType, FleetSnapshot
+from spillway.model.reason import Code
+from tests.aws.answers import OURS, activity, mixed
+from tests.workflow.world import CLUSTER, HOME, NOW, World, open_world
+
+WEST = "us-west-2"
+EVENTS = Path(__file__).parents[2] / "events"
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Two regions, each with a group of m5.large; moto has no Pricing API."""
+    memo.clear()
+    monkeypatch.setattr(market, "on_demand_prices", lambda region, types: dict.fromkeys(types, 0.096))
+    with open_world() as opened:
+        for region in (HOME, WEST):
+            clients.client("ec2", region).create_launch_template(
+                LaunchTemplateName="nodes", LaunchTemplateData={"InstanceType": "m5.large", "ImageId": "ami-12c6146b"}
+            )
+            create(region, "workers", DesiredCapacity=2)
+        yield opened
+    memo.clear()
+
+
+def create(region: str, name: str, **fields: Any) -> None:
+    clients.client("autoscaling", region).create_auto_scaling_group(
+        **{
+            "AutoScalingGroupName": name,
+            "LaunchTemplate": {"LaunchTemplateName": "nodes", "Version": "$Latest"},
+            "MinSize": 0,
+            "MaxSize": 5,
+            "AvailabilityZones": [region + "a"],
+            "Tags": [{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in OURS.items()],
+            **fields,
+        }
+    )
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, code: str, operation: str, region: str = "") -> None:
+    """From now on AWS refuses `operation`, in `region` or everywhere."""
+    pages = clients.pages
+
+    def refused(service: str, where: str, name: str, **request: Any) -> Any:
+        if name == operation and region in ("", where):
+            with clients.asking(where, clients.action_of(service, where, name)):
+                raise ClientError({"Error": {"Code": code, "Message": "no"}}, name)
+        return pages(service, where, name, **request)
+
+    monkeypatch.setattr(clients, "pages", refused)
+
+
+def run(world: World) -> FleetSnapshot:
+    app.handler({}, None)
+    return snapshots.latest_fleet(world.table)
+
+
+def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
+    """Figures by region, "" for the fleet."""
+    found: dict[str, dict[str, float]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        told = json.loads(line)
+        if "_aws" in told:
+            names = [metric["Name"] for metric in told["_aws"]["CloudWatchMetrics"][0]["Metrics"]]
+            found[told.get("region", "")] = {name: told[name][0] for name in names}
+    return found
+
+
+@pytest.mark.feature("FS-01")
+def test_reads_every_region_and_stores_what_it_saw(world: World) -> None:
+    answer = app.handler({}, None)
+
+    found = snapshots.latest_fleet(world.table)
+    assert answer == {"head": found.id, "groups": 2, "regions_unknown": [], "warnings": 0}
+    assert (found.cluster, found.home_region, found.taken_at) == (CLUSTER, HOME, NOW)
+    assert [group.key for group in found.groups] == ["us-east-1/workers", "us-west-2/workers"]
+    east = found.groups[0]
+    assert [instance.state for instance in east.instances] == ["running", "running"]
+    assert all(instance.launched_at for instance in east.instances)
+    assert east.template is not None
+    assert east.template.instance_types == ("m5.large",)
+    assert east.template.labels["topology.kubernetes.io/zone"] == "us-east-1a"
+    assert east.template.price_usd_h == 0.096
+
+
+@pytest.mark.feature("FS-01")
+@pytest.mark.parametrize(
+    ("code", "error"), [("AccessDenied", AwsForbidden), ("RequestTimeout", AwsUnavailable)], ids=["forbidden", "silent"]
+)
+def test_a_region_that_fails_is_unknown_keeps_its_groups_and_stops_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch, code: str, error: type[Exception]
+) -> None:
+    run(world)
+    fail(monkeypatch, code, "describe_auto_scaling_groups", WEST)
+    create(HOME, "more")
+    world.clock.pass_s(60)
+
+    found = run(world)
+
+    east, west = found.regions
+    assert (east.known, east.as_of) == (True, NOW + timedelta(seconds=60))
+    assert (west.known, west.as_of) == (False, NOW)
+    assert west.problem == str(
+        error(WEST, "autoscaling:DescribeAutoScalingGroups", "no" if code == "AccessDenied" else f"{code}: no")
+    )
+    assert [group.key for group in found.groups] == ["us-east-1/more", "us-east-1/workers", "us-west-2/workers"]
+
+
+@pytest.mark.feature("FS-01")
+def test_when_no_region_answers_nothing_is_stored_and_the_run_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(monkeypatch, "AccessDenied", "describe_auto_scaling_groups")
+
+    with pytest.raises(AwsForbidden, match="region us-east-1: IAM does not allow autoscaling:DescribeAutoScalingGroups"):
+        app.handler({}, None)
+
+    with pytest.raises(NotFound):
+        snapshots.latest_fleet(world.table)
+
+
+OPTIONAL = {
+    "describe_instances": "ec2:DescribeInstances",
+    "describe_instance_types": "ec2:DescribeInstanceTypes",
+    "describe_scaling_activities": "autoscaling:DescribeScalingActivities",
+}
+
+
+@pytest.mark.parametrize("operation", OPTIONAL)
+def test_an_optional_answer_that_is_forbidden_is_named_and_the_rest_is_read(
+    world: World, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    fail(monkeypatch, "UnauthorizedOperation", operation, WEST)
+    monkeypatch.setattr("spillway.aws.reader.is_restless", lambda item: True)
+
+    found = run(world)
+
+    assert all(view.known for view in found.regions)
+    assert len(found.groups) == 2
+    (text,) = [warning.text for warning in found.warnings if warning.code is Code.PERMISSION]
+    assert f"region us-west-2: IAM does not allow {OPTIONAL[operation]}" in text
+
+
+def test_a_launch_template_that_is_gone_leaves_the_other_groups_alone(world: World) -> None:
+    ec2 = clients.client("ec2", HOME)
+    ec2.create_launch_template(
+        LaunchTemplateName="gone-soon", LaunchTemplateData={"InstanceType": "m5.large", "ImageId": "ami-12c6146b"}
+    )
+    create(HOME, "odd", LaunchTemplate={"LaunchTemplateName": "gone-soon", "Version": "$Latest"})
+    ec2.delete_launch_template(LaunchTemplateName="gone-soon")
+
+    odd, east, _ = run(world).groups
+
+    assert odd.problem.startswith("launch template gone-soon version $Latest cannot be read")
+    assert east.template is not None
+
+
+def test_a_type_that_ec2_does_not_know_leaves_the_other_groups_alone(world: World) -> None:
+    clients.client("ec2", HOME).create_launch_template(
+        LaunchTemplateName="new-type", LaunchTemplateData={"InstanceType": "x99.large", "ImageId": "ami-12c6146b"}
+    )
+    create(HOME, "odd", LaunchTemplate={"LaunchTemplateName": "new-type", "Version": "$Latest"})
+
+    odd, east, _ = run(world).groups
+
+    assert odd.problem.startswith("instance type x99.large: DescribeInstanceTypes does not know it here")
+    assert east.template is not None
+
+
+def test_spot_prices_are_asked_for_spot_groups_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = market.spot_prices
+    monkeypatch.setattr(market, "spot_prices", lambda region, types: asked.append(region) or real(region, types))
+    fields = mixed("spot", ["m5.large"], 0)
+    specification = {"LaunchTemplateName": "nodes", "Version": "$Latest"}
+    fields["MixedInstancesPolicy"]["LaunchTemplate"]["LaunchTemplateSpecification"] = specification
+    del fields["LaunchTemplate"]
+    clients.client("autoscaling", WEST).create_auto_scaling_group(
+        AutoScalingGroupName="spot",
+        MinSize=0,
+        MaxSize=5,
+        AvailabilityZones=["us-west-2a"],
+        Tags=[{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in OURS.items()],
+        **fields,
+    )
+
+    found = {group.key: group for group in run(world).groups}
+
+    assert asked == [WEST]
+    spot = found["us-west-2/spot"]
+    assert spot.capacity_type is CapacityType.SPOT
+    assert spot.template is not None
+    assert spot.template.price_usd_h is not None
+
+
+@pytest.mark.feature("FS-07")
+def test_activities_are_read_of_groups_that_miss_instances_or_failed_before(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str | None]] = []
+    refused = activity("VcpuLimitExceeded", age_s=30, AutoScalingGroupName="workers")
+
+    def told(region: str, group: str | None = None) -> list[dict[str, Any]]:
+        asked.append((region, group))
+        return [refused]
+
+    monkeypatch.setattr(groups, "activities", told)
+    run(world)
+    assert asked == [], "all that is wanted is there"
+
+    stop(HOME, "workers")
+    found = run(world)
+    assert asked == [(HOME, "workers")]
+    assert [failure.text for failure in found.groups[0].failures] == ["VcpuLimitExceeded"]
+
+    clients.client("autoscaling", HOME).set_desired_capacity(AutoScalingGroupName="workers", DesiredCapacity=1)
+    run(world)
+    assert asked == [(HOME, "workers")] * 2, "until the failure is over"
+
+
+def stop(region: str, group: str) -> None:
+    """One instance leaves for standby: desired stays, a member is missing."""
+    autoscaling = clients.client("autoscaling", region)
+    (item,) = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
+    autoscaling.enter_standby(
+        AutoScalingGroupName=group, InstanceIds=[item["Instances"][0]["InstanceId"]], ShouldDecrementDesiredCapacity=False
+    )
+
+
+class TestMetrics:
+    def test_all_are_written_at_each_run_for_the_fleet_and_by_region(
+        self, world: World, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run(world)
+
+        quiet = {
+            "InstancesInService": 2,
+            "InstancesDesired": 2,
+            "GroupsUnreadable": 0,
+            "LaunchFailures": 0,
+            "RegionsUnknown": 0,
+        }
+        assert metrics(capsys) == {
+            "": {**quiet, "InstancesInService": 4, "InstancesDesired": 4, "FleetSnapshots": 1},
+            HOME: quiet,
+            WEST: quiet,
+        }
+
+    def test_a_silent_region_counts_as_unknown_and_its_old_groups_do_not(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run(world)
+        fail(monkeypatch, "RequestTimeout", "describe_auto_scaling_groups", WEST)
+        capsys.readouterr()
+
+        run(world)
+
+        found = metrics(capsys)
+        assert (found[""]["RegionsUnknown"], found[""]["InstancesDesired"]) == (1, 2)
+        assert (found[WEST]["RegionsUnknown"], found[WEST]["InstancesDesired"]) == (1, 0)
+
+    def test_a_run_without_any_answer_writes_them_too(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        fail(monkeypatch, "RequestTimeout", "describe_auto_scaling_groups")
+
+        with pytest.raises(AwsUnavailable):
+            app.handler({}, None)
+
+        found = metrics(capsys)[""]
+        assert (found["RegionsUnknown"], found["FleetSnapshots"]) == (2, 0)
+
+    def test_a_refusal_is_counted_once(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        refused = activity("VcpuLimitExceeded", age_s=30, AutoScalingGroupName="workers")
+        monkeypatch.setattr(groups, "activities", lambda region, group: [refused])
+        stop(HOME, "workers")
+
+        run(world)
+        assert metrics(capsys)[""]["LaunchFailures"] == 1
+
+        run(world)
+        assert metrics(capsys)[""]["LaunchFailures"] == 0
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EVENTS.glob("snapshot_fleet.*.json")))
+def test_takes_each_sample_event(world: World, name: str) -> None:
+    event = json.loads((EVENTS / name).read_text())
+
+    assert app.handler(event, None)["groups"] == 2
+
+
+def test_an_event_with_a_bad_field_names_it(world: World) -> None:
+    with pytest.raises(EventError, match="event of snapshot_fleet: time: Input should be a valid datetime"):
+        app.handler({"time": "yesterday"}, None)
