@@ -146,4 +146,3 @@ def _suffix(number: int) -> str:
         number, digit = divmod(number * 7 + 3, len(alphabet))
         letters.append(alphabet[digit])
     return "".join(letters)
-

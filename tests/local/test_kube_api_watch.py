@@ -1,0 +1,91 @@
+"""Watches: changes as they come, from a version on, for as long as asked."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from kubernetes import client, watch
+from kubernetes.client.exceptions import ApiException
+
+from spillway_local.clock import VirtualClock
+from spillway_local.kube_api import FakeCluster
+from tests.local.kube_api_objects import node, pod, serving
+
+
+@pytest.fixture
+def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
+    with serving() as (cluster, api):
+        yield cluster, client.CoreV1Api(api)
+
+
+def seen(events: Iterator[dict[str, client.V1Node]]) -> list[tuple[str, str]]:
+    return [(str(event["type"]), event["object"].metadata.name) for event in events]
+
+
+def test_what_there_is_comes_first_when_no_version_is_given(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+    cluster, core = open_cluster
+    cluster.add(node("a"))
+    cluster.add(node("b"))
+    assert seen(watch.Watch().stream(core.list_node, timeout_seconds=1)) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+def test_changes_since_a_list_come_in_their_order(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+    cluster, core = open_cluster
+    cluster.add(node("a"))
+    version = core.list_node().metadata.resource_version
+    cluster.add(pod("not-a-node"))
+    cluster.add(node("b"))
+    core.patch_node("a", {"spec": {"unschedulable": True}})
+    cluster.remove("Node", "b")
+    events = watch.Watch().stream(core.list_node, resource_version=version, timeout_seconds=1)
+    assert seen(events) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+
+
+def test_a_change_reaches_an_open_watch_at_once(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+    cluster, core = open_cluster
+    stream = watch.Watch()
+    threading.Timer(0.1, lambda: cluster.add(node("late"))).start()
+    for event in stream.stream(core.list_node, timeout_seconds=30):
+        assert (event["type"], event["object"].metadata.name) == ("ADDED", "late")
+        stream.stop()
+
+
+def test_an_object_that_leaves_the_selection_is_deleted_for_its_watcher(
+    open_cluster: tuple[FakeCluster, client.CoreV1Api],
+) -> None:
+    cluster, core = open_cluster
+    version = cluster.add(pod("p"))["metadata"]["resourceVersion"]
+    cluster.edit("Pod", "p", lambda body: body["spec"].update(nodeName="n"))
+    cluster.edit("Pod", "p", lambda body: body["metadata"].update(labels={"a": "b"}))
+    options = {"field_selector": "spec.nodeName=", "resource_version": version, "timeout_seconds": 1}
+    assert seen(watch.Watch().stream(core.list_pod_for_all_namespaces, **options)) == [("DELETED", "p")]
+
+
+def test_a_version_that_was_compacted_away_is_gone(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+    cluster, core = open_cluster
+    version = cluster.add(node("a"))["metadata"]["resourceVersion"]
+    cluster.add(node("b"))
+    cluster.compact()
+    with pytest.raises(ApiException) as error:
+        list(watch.Watch().stream(core.list_node, resource_version=version, timeout_seconds=5))
+    assert error.value.status == 410
+    assert "too old resource version" in str(error.value.reason)
+
+
+def test_it_ends_in_virtual_time_when_that_is_driven(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+    cluster, core = open_cluster
+    clock = cluster.clock
+    assert isinstance(clock, VirtualClock)
+    ended = threading.Event()
+
+    def follow() -> None:
+        assert seen(watch.Watch().stream(core.list_node, timeout_seconds=50)) == []
+        ended.set()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    while not cluster.requests["watch", "nodes"]:
+        threading.Event().wait(0.001)
+    clock.run(limit_s=60)
+    thread.join(5)
+    assert ended.is_set()
