@@ -236,6 +236,15 @@ class TestSilence:
         assert "Reservations is not known" in text
         assert "IAM does not allow ec2:DescribeInstances" in text
 
+    def test_without_a_price_list_the_shipped_table_stands_in_and_it_is_said(self) -> None:
+        silent = AwsUnavailable(HOME, "pricing:GetProducts", "timed out")
+
+        found = reduce({HOME: region(group(), OnDemandPrices=silent)})
+
+        assert found.groups[0].template is not None
+        assert found.groups[0].template.price_usd_h == 0.096
+        assert texts(found, Code.PRICE_UNKNOWN) == [f"region us-east-1: OnDemandPrices is not known: {silent}"]
+
     def test_a_template_that_may_not_be_read_says_which_permission_is_missing(self) -> None:
         denied = AwsForbidden(HOME, "ec2:DescribeLaunchTemplateVersions", "no")
 

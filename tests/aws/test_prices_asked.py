@@ -75,11 +75,11 @@ def test_a_type_without_a_price_is_asked_for_again(pricing: Stubber) -> None:
     assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
 
 
-def test_without_any_old_price_the_error_is_told(pricing: Stubber) -> None:
+def test_without_any_old_price_the_error_is_told_after_one_call(pricing: Stubber) -> None:
     pricing.add_client_error("get_products", "InternalErrorException", http_status_code=400)
 
     with pytest.raises(AwsUnavailable, match="pricing:GetProducts"):
-        market.on_demand_prices(HOME, ["m5.large"])
+        market.on_demand_prices(HOME, ["m5.large", "c5.large"])
 
 
 def test_no_types_are_no_calls(pricing: Stubber, ec2: Stubber) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from spillway.aws import groups, history, labels, launch, prices, shapes, templates
+from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
 from spillway.model.reason import Code, Reason
 
@@ -65,7 +66,7 @@ def _region(
     catalogue, problems = _catalogue(region, answers)
     machines, more = _machines(answers)
     warnings = [
-        Reason(code=Code.PERMISSION, text=f"region {region}: {key} is not known: {text}")
+        Reason(code=_code(key, answers[key]), text=f"region {region}: {key} is not known: {text}")
         for key in sorted(answers)
         if (text := _problem(answers, key))
     ]
@@ -86,6 +87,12 @@ def _region(
         warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
         warnings += _unknown_failures(group)
     return found, warnings
+
+
+def _code(key: str, problem: object) -> Code:
+    if isinstance(problem, AwsForbidden):
+        return Code.PERMISSION
+    return Code.PRICE_UNKNOWN if key in ("OnDemandPrices", "SpotPriceHistory") else Code.OBJECT_UNREADABLE
 
 
 def _unknown_failures(group: NodeGroup) -> list[Reason]:

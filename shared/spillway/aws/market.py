@@ -22,9 +22,10 @@ def on_demand_prices(region: str, types: Iterable[str]) -> dict[str, float]:
     """USD an hour by type: Linux, shared tenancy, nothing preinstalled. Raises AwsForbidden or AwsUnavailable."""
 
     def fetch(keys: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        first = _on_demand_price(keys[0])  # alone: where it is refused, the others would be refused as well
         with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
-            prices = pool.map(_on_demand_price, keys)
-            return {key: price for key, price in zip(keys, prices, strict=True) if price is not None}
+            prices = [first, *pool.map(_on_demand_price, keys[1:])]
+        return {key: price for key, price in zip(keys, prices, strict=True) if price is not None}
 
     found = _on_demand.get(((region, name) for name in types), fetch)
     return {name: price for (_, name), price in found.items()}
