@@ -16,6 +16,7 @@ Need = tuple[tuple[int, int], ...]
 
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104  the addresses that Kubernetes takes for all of the host
 FIRST = ("cpu", "memory", "pods")
+PODS = FIRST.index("pods")
 DEFAULT_MAX_PODS = 110  # kubelet's --max-pods, for a template that does not say
 
 ACCELERATORS = frozenset({

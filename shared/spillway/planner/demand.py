@@ -1,6 +1,6 @@
 """Which pods ask for a node, and in which order: priority, then age, then name, as the scheduler's queue has it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -38,6 +38,37 @@ class Lot:
     def examples(self, first: int = 0) -> tuple[str, ...]:
         """At most three, as `namespace/name`."""
         return tuple(f"{self.shape.namespace}/{name}" for name in self.pods.names[first : min(first + 3, self.count)])
+
+
+@dataclass(frozen=True)
+class Item:
+    """Lots that no node tells apart: of one kind, need and priority, in queue order."""
+
+    lots: tuple[Lot, ...]
+    need: Need
+    kind: int
+    priority: int
+    count: int
+
+    def deal(self, pods: int) -> Iterator[tuple[Lot, int]]:
+        """The next `pods` of the queue, lot by lot; the caller places them before it asks again."""
+        for lot in self.lots:
+            if lot.left and pods:
+                number = min(lot.left, pods)
+                pods -= number
+                yield lot, number
+
+
+def items(lots: Iterable[Lot]) -> list[Item]:
+    """What is left without a place, in the queue order of the first of each."""
+    alike: dict[tuple[int, Need, int], list[Lot]] = {}
+    for lot in lots:
+        if lot.left:
+            alike.setdefault((lot.kind, lot.need, lot.shape.priority), []).append(lot)
+    return [
+        Item(tuple(found), need, kind, priority, sum(lot.left for lot in found))
+        for (kind, need, priority), found in alike.items()
+    ]
 
 
 def waiting(view: View) -> list[Lot]:

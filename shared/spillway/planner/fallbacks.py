@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from spillway.model.plan import Fallback
 from spillway.planner.amounts import Need, most, subtract
-from spillway.planner.buy import Market
+from spillway.planner.market import Market
 from spillway.planner.supply import Source
 
 PER_REGION = 5
@@ -17,8 +17,8 @@ PER_REGION = 5
 def fallbacks(
     taken: Source, served: Mapping[int, int], market: Market, sources: Sequence[Source], regions: Sequence[str]
 ) -> tuple[Fallback, ...]:
-    """`served` counts pods by lot; `sources` are the groups with room left after the plan."""
-    pods = [(market.lots[lot].need, count) for lot, count in sorted(served.items())]
+    """`served` counts pods by item; `sources` are the groups with room left after the plan."""
+    pods = [(market.items[item].need, count) for item, count in sorted(served.items())]
     if not pods:
         return ()
     totals = _totals(pods)
@@ -27,7 +27,7 @@ def fallbacks(
         able = [
             (_least(totals, source) * source.price, source.group.key, source)
             for source in sources
-            if source.group.region == region and source is not taken and all(market.allows(source)[lot] for lot in served)
+            if source.group.region == region and source is not taken and all(map(market.takes(source).__getitem__, served))
         ]
         nearest = [source for _, _, source in sorted(able, key=lambda entry: entry[:2])[:PER_REGION]]
         priced = [(count * source.price, source.group.key, count) for source in nearest if (count := _nodes(pods, source))]

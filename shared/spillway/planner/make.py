@@ -13,17 +13,20 @@ from spillway.model.memory import Memory
 from spillway.model.plan import Plan, Summary
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
-from spillway.planner import demand, prices, scale_out, supply
+from spillway.planner import demand, prices, supply
 from spillway.planner.amounts import Dimensions
-from spillway.planner.buy import Market, Purchase
+from spillway.planner.buy import Purchase, buy
 from spillway.planner.demand import Lot
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap, gap_of
 from spillway.planner.give_back import give_back
 from spillway.planner.limits import ledger
+from spillway.planner.market import Market
+from spillway.planner.place import place
 from spillway.planner.rooms import Kind, Rooms
 from spillway.planner.rules import UNJUDGED
 from spillway.planner.scale_in import Shrink
+from spillway.planner.scale_out import Growth
 from spillway.planner.supply import Source, Supply
 from spillway.planner.unserved import Explainer
 from spillway.planner.view import View, view
@@ -45,18 +48,16 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     judged = [lot for lot in lots if not lot.shape.resource_claims]
 
     rooms = Rooms(seen, dimensions, fit, {}).all(gaps)
-    placed = scale_out.place(judged, rooms, fit)
+    placed = place(judged, rooms, fit)
     limits = ledger(seen, gaps)
     market_supply = supply.supply(seen, gaps, dimensions, fit)
-    market = Market(seen, judged, market_supply, fit, dimensions, limits)
+    market = Market(seen, demand.items(judged), market_supply, fit, dimensions)
     desired = {key: gap.desired for key, gap in gaps.items()}
-    purchase = market.buy(_below_min(seen, gaps, market_supply), desired)
+    purchase = buy(market, limits, _below_min(seen, gaps, market_supply), desired)
 
-    shrink = Shrink(seen, gaps, placed.used | {p.target for p in nominated})
+    shrink = Shrink(seen, gaps, frozenset(placed.used | {p.target for p in nominated}))
     shrink.run()
-    growth = scale_out.Growth(seen, judged, gaps, market_supply, market, purchase, placed, shrink.give_back, dimensions)
-    new = growth.placements()
-    grow = growth.steps()
+    grow, new = Growth(seen, judged, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
     leave = shrink.steps(len(grow) + 1)
     explain = Explainer(seen, market_supply, fit, dimensions, purchase.ledger)
     found = Plan(

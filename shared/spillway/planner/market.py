@@ -1,0 +1,75 @@
+"""What may be bought for whom: which groups take a pod, which are asked together, and which are kept for others."""
+
+from collections.abc import Sequence
+
+from spillway.model.fleet import CapacityType
+from spillway.model.policy import RegionMode
+from spillway.planner.amounts import ACCELERATORS, Dimensions, most
+from spillway.planner.demand import Item
+from spillway.planner.fit import Fit
+from spillway.planner.supply import Source, Supply, region_order, region_ranks
+from spillway.planner.view import View
+
+
+class Market:
+    """`items` are what waits, `sources` the groups that may be asked."""
+
+    def __init__(self, view: View, items: Sequence[Item], supply: Supply, fit: Fit, dimensions: Dimensions) -> None:
+        self.items = items
+        self.sources = supply.sources
+        self.spreads = view.policy.region_mode is RegionMode.SPREAD
+        self.ranks = _ranks(view, list(supply.sources.values()))
+        self._fit = fit
+        self._takes: dict[tuple[int, tuple[int, ...]], list[bool]] = {}
+        self._accelerators = {index for index, name in enumerate(dimensions.names) if name in ACCELERATORS}
+
+    def takes(self, source: Source) -> list[bool]:
+        """For each item, whether a pod of it may go to an empty node of the group."""
+        key = (source.host, source.have)
+        if key not in self._takes:
+            have = list(source.have)
+            self._takes[key] = [
+                most(have, item.need, 1) == 1 and self._fit.refusal(item.kind, source.host) is None for item in self.items
+            ]
+        return self._takes[key]
+
+    def can_serve(self, item: int) -> bool:
+        return any(self.takes(source)[item] for source in self.sources.values())
+
+    def reserved(self) -> list[bool]:
+        """Items that ask for no accelerator and that a group without one can serve."""
+        plain = [self.takes(source) for source in self.sources.values() if not source.accelerated]
+        return [
+            self._accelerators.isdisjoint(dimension for dimension, _ in item.need) and any(takes[i] for takes in plain)
+            for i, item in enumerate(self.items)
+        ]
+
+    def share(self, rank: int, left: Sequence[int]) -> list[int]:
+        """How many pods of each item this rank is asked for: all, or an even part where regions are to be even."""
+        if not self.spreads:
+            return list(left)
+        able = [sum(any(self.takes(s)[i] for s in later) for later in self.ranks[rank:]) for i in range(len(left))]
+        return [-(-count // max(1, able[i])) for i, count in enumerate(left)]
+
+
+def _ranks(view: View, sources: list[Source]) -> list[list[Source]]:
+    """Groups that are asked together, in the order in which they are asked: regions, or the seed's order one by one."""
+    order = region_order(view)
+    if view.policy.scale_out.objective == "seed_order":
+        # kubernetes-ec2-autoscaler: region, single zone before many, spot before on-demand, name.
+        keyed = sorted(
+            (
+                order.index(s.group.region),
+                len(s.group.zones) > 1,
+                s.group.capacity_type is not CapacityType.SPOT,
+                s.group.name,
+                i,
+            )
+            for i, s in enumerate(sources)
+        )
+        return [[sources[entry[-1]]] for entry in keyed]
+    if view.policy.region_mode is RegionMode.SPREAD:
+        found = [[s for s in sources if s.group.region == region] for region in order]
+    else:
+        found = [[s for s in sources if s.group.region in regions] for regions in region_ranks(view)]
+    return [rank for rank in found if rank]
