@@ -93,7 +93,7 @@ def instance_types(region: str, names: Iterable[str]) -> list[Item]:
 
 
 def nodegroups(region: str, items: Iterable[Item]) -> list[Item]:
-    """describe-nodegroup answers of the groups that EKS manages. Raises AwsForbidden or AwsUnavailable."""
+    """describe-nodegroup answers of the groups that EKS manages; one that is gone is left out. Raises AwsForbidden."""
     wanted = [
         (region, tags["eks:cluster-name"], tags["eks:nodegroup-name"])
         for tags in map(groups.tags, items)

@@ -119,6 +119,17 @@ def test_eks_is_asked_about_its_own_groups_only(world: World) -> None:
         assert definitions.nodegroups(HOME, [{"Tags": tags}, {"Tags": tags[:1]}, {}]) == [{"nodegroup": managed}]
 
 
+def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(world: World) -> None:
+    def managed(name: str) -> dict[str, Any]:
+        return {"Tags": [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": name}]}
+
+    with Stubber(clients.client("eks", HOME)) as eks:
+        eks.add_client_error("describe_nodegroup", "ResourceNotFoundException", http_status_code=404)
+        eks.add_response("describe_nodegroup", {"nodegroup": {"nodegroupName": "here"}})
+
+        assert definitions.nodegroups(HOME, [managed("gone"), managed("here")]) == [{"nodegroup": {"nodegroupName": "here"}}]
+
+
 def test_launch_configurations_are_asked_fifty_at_a_time(world: World) -> None:
     names = [f"lc{number:02}" for number in range(51)]
     with Stubber(clients.client("autoscaling", HOME)) as autoscaling:
