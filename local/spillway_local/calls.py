@@ -1,18 +1,13 @@
-"""Which AWS operations a handler can reach, read from the source: nothing is imported, nothing runs.
+"""Which AWS operations a handler can reach, read from literals in the source.
 
-A call graph by name: a function reaches every function, class or method of this project that its body names, however
-it is named (called, handed over, kept in a table), and what its modules do when imported. The receiver of `x.method`
-is known from annotations, constructors and return types; where it is not, every method of that name is reached, which
-may find too much and never too little. Operations are read from literals: `client("ec2", region).describe_…`,
-`get_paginator("…")`, `ask("ec2", region, "describe_…")`, `pages(…)`. One without literals is an UnreadableCall.
+`client("ec2", region).describe_…`, `get_paginator("…")`, `ask("ec2", region, "describe_…")`, `pages(…)`, and calls of
+functions that do `getattr(client("ec2", region), operation)`. One without literals is an UnreadableCall.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator
 
+from spillway_local.callgraph import Module, dotted_name, project, reachable, resolve
 from spillway_local.cloudformation import ROOT
 from spillway_local.operations import operations
 
@@ -24,201 +19,14 @@ class UnreadableCall(Exception):
     """An AWS call whose service or operation is no literal: this reader cannot tell which permission it needs."""
 
 
-@dataclass(eq=False)
-class Module:
-    """`names`: what each imported name stands for, as a dotted name. `bodies`: functions by qualified name, "" is the rest."""
-
-    name: str
-    path: Path
-    names: dict[str, str] = field(default_factory=dict)
-    bodies: dict[str, ast.AST] = field(default_factory=dict)
-    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
-
-
-@cache
-def project() -> Mapping[str, Module]:
-    """All modules that are deployed, by dotted name; handlers are `functions.<name>.app`."""
-    files = {path: path.relative_to(ROOT / "shared") for path in (ROOT / "shared" / "spillway").rglob("*.py")}
-    files |= {path: path.relative_to(ROOT) for path in (ROOT / "functions").glob("*/*.py")}
-    return {module.name: module for module in (_read(path, short) for path, short in sorted(files.items()))}
-
-
-def _read(path: Path, short: Path) -> Module:
-    parts = short.with_suffix("").parts
-    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-    return parse(name, path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
-
-
-def parse(name: str, path: Path, tree: ast.Module) -> Module:
-    """A module of this dotted name from its syntax tree."""
-    module = Module(name, path)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            module.names |= {item.asname or item.name.partition(".")[0]: item.name for item in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            module.names |= {item.asname or item.name: f"{node.module}.{item.name}" for item in node.names}
-    rest: list[ast.stmt] = []
-    for item in tree.body:
-        if isinstance(item, ast.FunctionDef):
-            module.bodies[item.name] = item
-        elif isinstance(item, ast.ClassDef):
-            module.classes[item.name] = item
-            module.bodies |= {f"{item.name}.{inner.name}": inner for inner in item.body if isinstance(inner, ast.FunctionDef)}
-        else:
-            rest.append(item)
-    module.bodies[""] = ast.Module(body=rest, type_ignores=[])
-    return module
-
-
-Node = tuple[str, str]  # module, qualified name
-
-
-def reachable(handler: str) -> dict[str, str]:
+def called(handler: str) -> dict[str, str]:
     """Operations, as in `ec2.describe_instances`, that `functions/<handler>/app.py` reaches, and the first place of each."""
-    start: Node = (f"functions.{handler}.app", "handler")
-    visible = imported(handler)
     found: dict[str, str] = {}
-    seen: set[Node] = set()
-    todo: list[Node] = [start]
-    while todo:
-        node = todo.pop(0)
-        if node in seen:
-            continue
-        seen.add(node)
-        module = project()[node[0]]
-        todo.append((node[0], ""))
-        body = module.bodies[node[1]]
+    for module, body in reachable(handler):
         if module.name != _CLIENTS:
             for operation, line in _operations(module, body):
                 found.setdefault(operation, f"{module.path.relative_to(ROOT)}:{line}")
-        todo += [target for target in _targets(module, node[1], body) if target[0] in visible]
     return found
-
-
-def imported(handler: str) -> set[str]:
-    """Modules that run in the process of a handler: an object of a class of any other module cannot be met."""
-    seen: set[str] = set()
-    todo = [f"functions.{handler}.app"]
-    while todo:
-        name = todo.pop()
-        if name in project() and name not in seen:
-            seen.add(name)
-            for dotted in project()[name].names.values():
-                parts = dotted.split(".")
-                todo += [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
-    return seen
-
-
-# ---- names ----
-
-
-def _resolve(dotted: str) -> Iterator[Node]:
-    """The function, or the special methods of the class, that a dotted name stands for; nothing for names of others."""
-    owner, _, name = dotted.rpartition(".")
-    if dotted in project():
-        yield (dotted, "")
-    module = project().get(owner)
-    if module is None:
-        return
-    if name in module.bodies:
-        yield (owner, name)
-    elif name in module.classes:
-        yield from ((owner, key) for key in module.bodies if key.startswith(f"{name}.__"))
-    elif name in module.names and module.names[name] != dotted:
-        yield from _resolve(module.names[name])  # re-exported
-
-
-def _class(module: Module, annotation: ast.AST | None) -> str | None:
-    """The dotted class that an annotation names: "" for one that is not ours, None where there is none."""
-    if annotation is None:
-        return None
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        annotation = ast.parse(annotation.value, mode="eval").body
-    if isinstance(annotation, ast.BinOp):  # X | None
-        return _class(module, annotation.left) or _class(module, annotation.right)
-    if isinstance(annotation, ast.Name | ast.Attribute):
-        dotted = _dotted(module, annotation)
-        if dotted.rpartition(".")[2] in ("Any", "Self"):
-            return None
-        owner, _, name = dotted.rpartition(".")
-        while owner in project() and name not in project()[owner].classes and name in project()[owner].names:
-            owner, _, name = project()[owner].names[name].rpartition(".")
-        return f"{owner}.{name}" if owner in project() and name in project()[owner].classes else ""
-    return ""
-
-
-def _dotted(module: Module, node: ast.AST) -> str:
-    """`plans.get` as `spillway.aws.table.plans.get`; "" for anything but names and attributes of names."""
-    if isinstance(node, ast.Name):
-        return module.names.get(node.id, f"{module.name}.{node.id}")
-    if isinstance(node, ast.Attribute):
-        base = _dotted(module, node.value)
-        return f"{base}.{node.attr}" if base else ""
-    return ""
-
-
-def _targets(module: Module, qualified: str, body: ast.AST) -> Iterator[Node]:
-    types = _types(module, qualified, body)
-    for node in ast.walk(body):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield from _resolve(_dotted(module, node))
-        elif isinstance(node, ast.Attribute):
-            targets = list(_resolve(_dotted(module, node)))
-            yield from targets or _methods(module, node, types)
-
-
-def _types(module: Module, qualified: str, body: ast.AST) -> dict[str, str | None]:
-    """Classes of local names, as far as annotations, constructors and return types tell."""
-    types: dict[str, str | None] = {}
-    if "." in qualified:
-        types["self"] = f"{module.name}.{qualified.partition('.')[0]}"
-    for node in ast.walk(body):
-        if isinstance(node, ast.arg) and node.annotation:
-            types[node.arg] = _class(module, node.annotation)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            types[node.target.id] = _class(module, node.annotation)
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            types.setdefault(node.targets[0].id, _type(module, node.value, types))
-    return types
-
-
-def _type(module: Module, value: ast.AST, types: Mapping[str, str | None]) -> str | None:
-    """The class of an expression: "" where it is none of ours, None where it is not known."""
-    if isinstance(value, ast.Name):
-        return types.get(value.id)
-    if isinstance(
-        value, ast.Dict | ast.List | ast.Set | ast.Constant | ast.JoinedStr | ast.DictComp | ast.ListComp | ast.SetComp
-    ):
-        return ""
-    if isinstance(value, ast.Call):
-        dotted = _dotted(module, value.func)
-        owner, _, name = dotted.rpartition(".")
-        if named := _class(module, value.func):
-            return named
-        for place, key in _resolve(dotted):
-            made = project()[place].bodies.get(key)
-            if isinstance(made, ast.FunctionDef):
-                return _class(project()[place], made.returns)
-        return "" if owner and owner not in project() and module.names.get(dotted.partition(".")[0]) else None
-    if isinstance(value, ast.Attribute) and (owner_class := _type(module, value.value, types)):
-        place, _, name = owner_class.rpartition(".")
-        for item in project()[place].classes[name].body:
-            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == value.attr:
-                return _class(project()[place], item.annotation)
-    return None
-
-
-def _methods(module: Module, node: ast.Attribute, types: Mapping[str, str | None]) -> Iterator[Node]:
-    """Methods and properties that `receiver.name` may mean."""
-    owner = _type(module, node.value, types)
-    for place in project().values():
-        for name in place.classes:
-            key = f"{name}.{node.attr}"
-            if key in place.bodies and owner in (None, f"{place.name}.{name}"):
-                yield (place.name, key)
-
-
-# ---- operations ----
 
 
 def _operations(module: Module, body: ast.AST) -> Iterator[tuple[str, int]]:
@@ -226,29 +34,65 @@ def _operations(module: Module, body: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(body):
         if not isinstance(node, ast.Call):
             continue
-        called = _dotted(module, node.func)
-        owner, _, name = called.rpartition(".")
+        dotted = dotted_name(module, node.func)
+        owner, _, name = dotted.rpartition(".")
+        _refuse_escape(module, node)
         if owner == _CLIENTS and name in _WRAPPERS:
             yield f"{_literal(module, node, 0)}.{_literal(module, node, 2)}", node.lineno
-        elif isinstance(node.func, ast.Attribute) and services and not list(_resolve(called)):
+        elif wrapper := _wrapper(project()[owner], name) if owner in project() else None:
+            yield f"{wrapper[0]}.{_literal(module, node, wrapper[1])}", node.lineno
+        elif isinstance(node.func, ast.Attribute) and services and not list(resolve(dotted)):
             operation = node.func.attr
             if operation == "get_paginator":
                 operation = _literal(module, node, 0)
             yield from ((f"{service}.{operation}", node.lineno) for service in services if operation in operations(service))
 
 
+def _wrapper(module: Module, name: str) -> tuple[str, int] | None:
+    """Service, and place of the parameter that names the operation, of `getattr(client("ec2", region), parameter)(…)`."""
+    body = module.bodies.get(name)
+    if isinstance(body, ast.FunctionDef):
+        parameters = [one.arg for one in body.args.args]
+        for node in ast.walk(body):
+            if (
+                isinstance(node, ast.Call)
+                and dotted_name(module, node.func).endswith(".getattr")
+                and _is_client(module, node.args[0])
+            ):
+                named = node.args[1]
+                if isinstance(named, ast.Name) and named.id in parameters:
+                    return next(_services_of(module, node)), parameters.index(named.id)
+    return None
+
+
+def _refuse_escape(module: Module, call: ast.Call) -> None:
+    """A client that is handed to another function would be out of this reader's sight."""
+    if any(_is_client(module, argument) for argument in call.args):
+        is_wrapper = any(_wrapper(module, name) and call in ast.walk(body) for name, body in module.bodies.items())
+        if not is_wrapper:
+            raise UnreadableCall(f"{_place(module, call)}: a client is handed on; call its operation here")
+
+
+def _is_client(module: Module, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and dotted_name(module, node.func) == f"{_CLIENTS}.client"
+
+
 def _services(module: Module) -> Iterator[str]:
     """Services of which the module asks a client; any of its `x.operation()` may be on such a client."""
     for body in module.bodies.values():
-        for node in ast.walk(body):
-            if isinstance(node, ast.Call) and _dotted(module, node.func) == f"{_CLIENTS}.client":
-                yield _literal(module, node, 0)
+        yield from _services_of(module, body)
+
+
+def _services_of(module: Module, body: ast.AST) -> Iterator[str]:
+    return (_literal(module, node, 0) for node in ast.walk(body) if isinstance(node, ast.Call) and _is_client(module, node))
 
 
 def _literal(module: Module, call: ast.Call, place: int) -> str:
     argument = call.args[place] if len(call.args) > place else None
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
         return argument.value
-    raise UnreadableCall(
-        f"{module.path.relative_to(ROOT)}:{call.lineno}: argument {place + 1} of {ast.unparse(call.func)} must be a literal"
-    )
+    raise UnreadableCall(f"{_place(module, call)}: argument {place + 1} of {ast.unparse(call.func)} must be a literal")
+
+
+def _place(module: Module, call: ast.Call) -> str:
+    return f"{module.path.relative_to(ROOT)}:{call.lineno}"

@@ -58,7 +58,7 @@ IMPLIED = (
 def needed(function: str) -> dict[str, str]:
     """IAM actions that the function needs, and why: a place in the source, or what is implied."""
     implied = {action: rule.source for rule in IMPLIED if function in (rule.functions or {function}) for action in rule.actions}
-    called = {action: place for operation, place in calls.reachable(function).items() for action in permissions(operation)}
+    called = {action: place for operation, place in calls.called(function).items() for action in permissions(operation)}
     return implied | called
 
 

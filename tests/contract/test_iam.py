@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spillway_local import calls, cloudformation, iam
+from spillway_local import callgraph, calls, cloudformation, iam
 
 FUNCTIONS = sorted(cloudformation.functions())
 
@@ -86,20 +86,22 @@ def test_whoever_implies_a_permission_is_a_function() -> None:
 
 def project_of(monkeypatch: pytest.MonkeyPatch, **sources: str) -> None:
     """A project of small modules; `app` is the handler `f`, the others are `spillway.aws.<name>`."""
-    modules = {"spillway.aws.clients": calls.Module("spillway.aws.clients", Path("clients.py"))}
+    modules = {"spillway.aws.clients": callgraph.Module("spillway.aws.clients", Path("clients.py"))}
     for name, source in sources.items():
         dotted = "functions.f.app" if name == "app" else f"spillway.aws.{name}"
-        modules[dotted] = calls.parse(dotted, calls.ROOT / f"{name}.py", ast.parse(source))
+        modules[dotted] = callgraph.parse(dotted, cloudformation.ROOT / f"{name}.py", ast.parse(source))
     modules["spillway.aws.clients"].bodies[""] = ast.Module(body=[], type_ignores=[])
-    monkeypatch.setattr(calls, "project", lambda: modules)
+    for reader in (callgraph, calls):
+        monkeypatch.setattr(reader, "project", lambda: modules)
 
 
 def test_finds_a_call_on_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
     project_of(
         monkeypatch,
-        app='from spillway.aws.clients import client\ndef handler(event, context):\n    client("ec2", "r").terminate_instances()',
+        app="from spillway.aws.clients import client\ndef handler(event, context):\n"
+        '    client("ec2", "r").terminate_instances()',
     )
-    assert calls.reachable("f") == {"ec2.terminate_instances": "app.py:3"}
+    assert calls.called("f") == {"ec2.terminate_instances": "app.py:3"}
 
 
 def test_finds_what_another_module_does_only_where_it_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,18 +112,19 @@ def test_finds_what_another_module_does_only_where_it_is_reached(monkeypatch: py
         'def read(x):\n    return clients.ask("sqs", "r", "list_queues")\n'
         'def write(x):\n    return clients.ask("sqs", "r", "purge_queue")\n',
     )
-    assert set(calls.reachable("f")) == {"sqs.list_queues"}
+    assert set(calls.called("f")) == {"sqs.list_queues"}
 
 
 def test_finds_a_method_of_an_object_whose_class_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     project_of(
         monkeypatch,
-        app="from spillway.aws.other import A, B\ndef handler(event, context):\n    thing = A()\n    return thing.get(), {}.get(1)",
+        app="from spillway.aws.other import A, B\ndef handler(event, context):\n"
+        "    thing = A()\n    return thing.get(), {}.get(1)",
         other="from spillway.aws import clients\n"
         'class A:\n    def get(self):\n        return clients.pages("sqs", "r", "list_queues")\n'
         'class B:\n    def get(self):\n        return clients.ask("sqs", "r", "purge_queue")\n',
     )
-    assert set(calls.reachable("f")) == {"sqs.list_queues"}
+    assert set(calls.called("f")) == {"sqs.list_queues"}
 
 
 def test_an_object_of_unknown_class_may_be_any(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +134,7 @@ def test_an_object_of_unknown_class_may_be_any(monkeypatch: pytest.MonkeyPatch) 
         other="from spillway.aws import clients\n"
         'class A:\n    def get(self):\n        return clients.client("sqs", "r").get_paginator("list_queues")\n',
     )
-    assert set(calls.reachable("f")) == {"sqs.list_queues"}
+    assert set(calls.called("f")) == {"sqs.list_queues"}
 
 
 def test_a_call_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,4 +143,23 @@ def test_a_call_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) 
         app='from spillway.aws import clients\ndef handler(event, context):\n    return clients.ask("sqs", "r", event["do"])',
     )
     with pytest.raises(calls.UnreadableCall, match=r"app.py:3: argument 3 of clients.ask must be a literal"):
-        calls.reachable("f")
+        calls.called("f")
+
+
+def test_finds_what_is_asked_of_a_helper_that_takes_the_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(
+        monkeypatch,
+        app="from spillway.aws import other\ndef handler(event, context):\n    other.change('r', 'purge_queue')",
+        other="from spillway.aws import clients\ndef change(region, operation):\n"
+        '    getattr(clients.client("sqs", region), operation)()\n',
+    )
+    assert calls.called("f") == {"sqs.purge_queue": "app.py:3"}
+
+
+def test_a_client_that_is_handed_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(
+        monkeypatch,
+        app='from spillway.aws import clients\ndef handler(event, context):\n    return act(clients.client("sqs", "r"))',
+    )
+    with pytest.raises(calls.UnreadableCall, match=r"app.py:3: a client is handed on"):
+        calls.called("f")

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from spillway.aws.table import keys
-from spillway_local import calls, cloudformation
+from spillway_local import callgraph, calls, cloudformation
 from spillway_local.cloudformation import ROOT, load, resources
 
 FUNCTIONS = resources("AWS::Serverless::Function")
 PARAMETERS = load()["Parameters"]
 ENVIRONMENT = load()["Globals"]["Function"]["Environment"]["Variables"]
-CLUSTER_FUNCTIONS = {name for name in cloudformation.functions() if "spillway.kube.session" in calls.imported(name)}
+CLUSTER_FUNCTIONS = {name for name in cloudformation.functions() if "spillway.kube.session" in callgraph.imported(name)}
 
 
 def refs(value: Any) -> set[str]:
@@ -48,7 +48,11 @@ def test_a_parameter_says_what_it_is_and_what_it_takes(name: str) -> None:
     ("name", "good", "bad"),
     [
         ("ClusterName", ["prod", "a1._-"], ["", "-a", "a b", "a" * 101, 'x"y']),
-        ("ClusterAccess", ["eks", "arn:aws:secretsmanager:us-east-1:123456789012:secret:spillway/prod-AbC123"], ["", "EKS", "x"]),
+        (
+            "ClusterAccess",
+            ["eks", "arn:aws:secretsmanager:us-east-1:123456789012:secret:spillway/prod-AbC123"],
+            ["", "EKS", "x"],
+        ),
         ("Regions", ["", "us-east-2", "us-east-2,us-gov-west-1"], ["us-east-2, us-west-2", "us-east-2,", "mars"]),
         ("GroupNames", ["", "us-east-1/workers", "us-east-1/a b,us-west-2/c"], ["workers", "us-east-1/a,"]),
         ("AlarmTopic", ["", "arn:aws:sns:us-east-1:123456789012:alarms"], ["alarms"]),
@@ -101,7 +105,7 @@ def test_only_functions_that_talk_to_the_cluster_are_in_the_vpc(name: str) -> No
 @pytest.mark.feature("OP-05")
 @pytest.mark.parametrize("name", sorted(CLUSTER_FUNCTIONS))
 def test_a_function_in_the_vpc_needs_three_endpoints_and_one_for_secrets(name: str) -> None:
-    services = {operation.partition(".")[0] for operation in calls.reachable(name)}
+    services = {operation.partition(".")[0] for operation in calls.called(name)}
     assert services <= {"dynamodb", "sts", "eks", "secretsmanager"}
 
 
@@ -220,7 +224,11 @@ def test_deleting_the_stack_leaves_nothing_behind() -> None:
 
 def test_two_stacks_in_one_account_share_no_name() -> None:
     names = [
-        *(function["Events"]["EveryMinute"]["Properties"]["Name"] for function in FUNCTIONS.values() if "EveryMinute" in str(function)),
+        *(
+            function["Events"]["EveryMinute"]["Properties"]["Name"]
+            for function in FUNCTIONS.values()
+            if "EveryMinute" in str(function)
+        ),
         resources("AWS::Serverless::LayerVersion")["SharedLayer"]["LayerName"],
         resources("AWS::Logs::LogGroup")["WorkflowLogs"]["LogGroupName"],
     ]

@@ -81,7 +81,14 @@ def test_shows_the_last_plan_with_its_reasons(table: Table) -> None:
 
     text = Tags(show()).text
 
-    for sentence in ("p-workers", "12 pods wait", "0 to 3", "12 pods need workers", "workers is too small", "no price of workers"):
+    for sentence in (
+        "p-workers",
+        "12 pods wait",
+        "0 to 3",
+        "12 pods need workers",
+        "workers is too small",
+        "no price of workers",
+    ):
         assert sentence in text
 
 
