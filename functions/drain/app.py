@@ -19,7 +19,7 @@ from spillway.env import env
 from spillway.errors import LeaseHeld
 from spillway.kube import markers
 from spillway.kube import node as nodes
-from spillway.kube.drain import Remaining, named, remaining
+from spillway.kube.drain import Remaining, counted, named, remaining
 from spillway.kube.evict import Eviction, Verdict, evict, pods_on
 from spillway.kube.session import Session
 from spillway.model.plan import AtDeadline, Outcome, OutcomeStatus, ScaleIn, Why
@@ -200,7 +200,7 @@ def _round(status: str, evicted: int, reason: str, wait_s: int = 0) -> dict[str,
 
 def _deadline(step: ScaleIn, left: Remaining) -> dict[str, Any]:
     pods = (*left.now, *left.leaving, *left.later)
-    text = f"after {step.deadline_s} s node {step.node} still runs {len(pods)} pods: {named(pods)}"
+    text = f"after {step.deadline_s} s node {step.node} still runs {counted(len(pods))}: {named(pods)}"
     if step.at_deadline == AtDeadline.FORCE:
         logger.warning("drain forced", extra={"node": step.node, "pods": [pod.key for pod in pods]})
         return _round("empty", 0, f"{text}; by policy the instance is ended with them on it")
@@ -210,7 +210,7 @@ def _deadline(step: ScaleIn, left: Remaining) -> dict[str, Any]:
 def _waiting(step: ScaleIn, left: Remaining, tried: list[Eviction], left_s: float) -> dict[str, Any]:
     waits = [one for one in tried if one.verdict == Verdict.WAITING]
     evicted = sum(1 for one in tried if one.verdict == Verdict.EVICTED)
-    text = f"node {step.node} still runs {left.count} pods"
+    text = f"node {step.node} still runs {counted(left.count)}"
     if waits:
         text += f"; {waits[0].pod} waits: {waits[0].reason}"
     asked_s = max((one.wait_s for one in waits), default=0.0)

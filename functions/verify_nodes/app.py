@@ -9,9 +9,8 @@ from pydantic import BaseModel, Field
 from spillway import clock
 from spillway.aws import tasks
 from spillway.aws.access import access
-from spillway.aws.table import Table, outcomes, requests, snapshots
+from spillway.aws.table import Table, outcomes, requests
 from spillway.env import env
-from spillway.errors import NotFound
 from spillway.kube import node as nodes
 from spillway.kube.session import Session
 from spillway.model.memory import OpenRequest, RequestState
@@ -33,7 +32,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     _tell(task.table, [one for one in mine if one.state == RequestState.READY])  # what a crash left untold
     waiting = [one for one in mine if one.state == RequestState.OPEN]
     ready = arrived = 0
-    for request, count in _ready(task.table, waiting):
+    for request, count in _ready(waiting):
         after = _advanced(request, count)
         if after == request or requests.advance(task.table, request, after):
             ready += after.ready
@@ -43,24 +42,12 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     return {"ready": ready, "waiting": sum(one.nodes - one.missing for one in waiting) - ready}
 
 
-def _ready(table: Table, waiting: list[OpenRequest]) -> Iterable[tuple[OpenRequest, int]]:
-    """Each request with how many of its instances are Ready nodes."""
-    instances = {one.id: one.instances or _newcomers(table, one) for one in waiting}
-    wanted = {instance for ids in instances.values() for instance in ids}
+def _ready(waiting: list[OpenRequest]) -> Iterable[tuple[OpenRequest, int]]:
+    """Each request with how many of its instances are Ready nodes; which are its own, the region's loop has found out."""
+    wanted = {instance for request in waiting for instance in request.instances}
     joined = nodes.by_instance(Session(access(env())), wanted) if wanted else {}
     for request in waiting:
-        yield request, sum(1 for instance in instances[request.id] if instance in joined and joined[instance].ready)
-
-
-def _newcomers(table: Table, request: OpenRequest) -> tuple[str, ...]:
-    """Members that the group has and had not when we asked, from the last view of the fleet."""
-    try:
-        fleet = snapshots.latest_fleet(table)
-    except NotFound:
-        return ()
-    group = next((one for one in fleet.groups if (one.region, one.name) == (request.region, request.group)), None)
-    members = group.instances if group else ()
-    return tuple(one.id for one in members if one.is_member and one.id not in request.before)
+        yield request, sum(1 for instance in request.instances if instance in joined and joined[instance].ready)
 
 
 def _advanced(request: OpenRequest, ready: int) -> OpenRequest:

@@ -48,3 +48,7 @@ def named(pods: Sequence[LivePod]) -> str:
     """Up to three names, and how many more."""
     more = f" and {len(pods) - 3} more" if len(pods) > 3 else ""
     return ", ".join(pod.key for pod in pods[:3]) + more
+
+
+def counted(pods: int) -> str:
+    return "1 pod" if pods == 1 else f"{pods} pods"

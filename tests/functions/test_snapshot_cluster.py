@@ -1,0 +1,137 @@
+"""Every minute: the cluster as it is, or nothing and an error."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from spillway import telemetry
+from spillway.aws.table import settings, snapshots
+from spillway.env import env
+from spillway.errors import AccessError, ClusterEmpty, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable, NotFound
+from spillway.telemetry import Metric
+from tests.kube.handlers import World, open_handlers, samples
+from tests.kube.objects import node, pod
+
+EMITTED = {
+    Metric.CLUSTER_SNAPSHOTS,
+    Metric.CLUSTER_READ_SECONDS,
+    Metric.PODS_UNSCHEDULABLE,
+    Metric.PODS_BOUND,
+    Metric.NODES_READY,
+    Metric.NODES_NOT_READY,
+}
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with open_handlers() as opened:
+        opened.api.add(node("n1"))
+        yield opened
+
+
+@pytest.fixture
+def metrics(monkeypatch: pytest.MonkeyPatch) -> list[dict[Metric, float]]:
+    written: list[dict[Metric, float]] = []
+    monkeypatch.setattr(telemetry, "emit", lambda cluster, values, region="": written.append(dict(values)))
+    return written
+
+
+@pytest.mark.feature("CS-13")
+def test_what_was_read_is_the_newest_snapshot(world: World):
+    for one in (pod("a"), pod("b", node="n1")):
+        world.api.add(one)
+
+    answer = world.call("snapshot_cluster")
+
+    stored = snapshots.latest_cluster(world.table)
+    assert stored.id == answer["head"]
+    assert stored.taken_at == world.time.now()
+    assert {name for pods in stored.pods for name in pods.names} == {"a", "b"}
+    assert {key: answer[key] for key in ("nodes", "nodes_ready", "pods", "pods_bound", "pods_unschedulable")} == {
+        "nodes": 1, "nodes_ready": 1, "pods": 2, "pods_bound": 1, "pods_unschedulable": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.feature("CS-13")
+def test_the_head_goes_on_though_nothing_changed(world: World):
+    world.call("snapshot_cluster")
+    world.pass_s(60)
+
+    world.call("snapshot_cluster")
+
+    assert snapshots.latest_cluster(world.table).taken_at == world.time.now()
+
+
+@pytest.mark.feature("CS-14")
+@pytest.mark.parametrize(
+    ("break_it", "error"),
+    [
+        (lambda world: world.api.fail("list", "pods", 503, times=99), ClusterUnavailable),
+        (lambda world: world.api.drop("list", "pods", times=99), ClusterUnavailable),
+        (lambda world: world.api.fail("list", "nodes", 410, times=99), ClusterUnavailable),
+        (lambda world: world.api.allow([("list", "nodes")]), ClusterForbidden),
+        (lambda world: setattr(world.api.access, "token", "rotated"), ClusterUnauthorized),
+        (lambda world: world.api.remove("Node", "n1"), ClusterEmpty),
+    ],
+    ids=["down", "cut", "expired", "forbidden", "unauthorised", "empty"],
+)
+def test_a_read_that_failed_stores_nothing_and_the_last_good_view_stays(world: World, break_it, error):
+    world.call("snapshot_cluster")
+    before = snapshots.latest_cluster(world.table)
+    world.pass_s(60)
+    break_it(world)
+
+    with pytest.raises(error, match="cluster prod"):
+        world.call("snapshot_cluster")
+
+    after = snapshots.latest_cluster(world.table)
+    assert after == before
+    assert world.time.now() - after.taken_at == timedelta(seconds=60)
+
+
+@pytest.mark.feature("CS-14")
+def test_a_cluster_that_may_be_empty_is_believed(world: World):
+    world.api.remove("Node", "n1")
+    settings.put_policy(world.table, {"may_be_empty": True}, by="test")
+
+    assert world.call("snapshot_cluster")["nodes"] == 0
+    assert snapshots.latest_cluster(world.table).nodes == ()
+
+
+def test_the_stop_switch_does_not_blind(world: World):
+    settings.stop(world.table, by="ann", reason="night")
+
+    assert world.call("snapshot_cluster")["nodes"] == 1
+
+
+def test_access_that_says_nothing_useful_is_an_error_and_no_snapshot(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPILLWAY_ACCESS", "kubeconfig")
+    env.cache_clear()
+
+    with pytest.raises(AccessError, match="SPILLWAY_ACCESS"):
+        world.call("snapshot_cluster")
+    with pytest.raises(NotFound):
+        snapshots.latest_cluster(world.table)
+
+
+def test_every_metric_is_written_zeros_too(world: World, metrics: list[dict[Metric, float]]):
+    world.call("snapshot_cluster")
+
+    (written,) = metrics
+    assert written.keys() == EMITTED
+    assert (written[Metric.CLUSTER_SNAPSHOTS], written[Metric.PODS_UNSCHEDULABLE], written[Metric.NODES_READY]) == (1, 0, 1)
+
+
+def test_a_failed_read_is_told_by_a_zero(world: World, metrics: list[dict[Metric, float]]):
+    world.api.fail("list", "nodes", 503, times=99)
+
+    with pytest.raises(ClusterUnavailable):
+        world.call("snapshot_cluster")
+    assert metrics == [{Metric.CLUSTER_SNAPSHOTS: 0}]
+
+
+@pytest.mark.feature("OP-03")
+@pytest.mark.parametrize("case", samples("snapshot_cluster"))
+def test_sample_events_are_accepted(world: World, case: str):
+    assert world.call("snapshot_cluster", **samples("snapshot_cluster")[case])["nodes"] == 1

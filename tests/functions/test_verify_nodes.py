@@ -1,0 +1,131 @@
+"""Instances that a plan asked for become Ready nodes, and the plan's requests are told."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spillway.aws.table import outcomes, requests, settings
+from spillway.errors import ClusterUnavailable, EventError, Stopped
+from spillway.model.memory import OpenRequest, RequestState
+from spillway.model.plan import OutcomeStatus
+from tests.kube.handlers import World, open_handlers, samples
+from tests.kube.objects import node
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with open_handlers() as opened:
+        opened.plan()
+        yield opened
+
+
+def ask(world: World, hop: int = 0, **fields: Any) -> OpenRequest:
+    given = {"id": f"p1#1#{hop}", "plan_id": "p1", "step": 1, "hop": hop, "region": "us-east-1", "group": "a"}
+    sizes = {"from_desired": 0, "to_desired": 2, "nodes": 2, "asked_at": world.time.now(), "instances": ("i-01", "i-02")}
+    request = OpenRequest(**{**given, **sizes, **fields})
+    assert requests.create(world.table, request)
+    return request
+
+
+def verify(world: World, region: str = "us-east-1") -> dict[str, Any]:
+    return world.call("verify_nodes", region=region)
+
+
+def unready(name: str, instance: str) -> dict[str, Any]:
+    one = node(name, instance=instance)
+    one["status"]["conditions"][0]["status"] = "False"
+    return one
+
+
+def test_a_request_whose_nodes_are_all_ready_is_done(world: World):
+    ask(world)
+    for name, instance in (("n1", "i-01"), ("n2", "i-02")):
+        world.api.add(node(name, instance=instance))
+
+    assert verify(world) == {"ready": 2, "waiting": 0}
+
+    told = outcomes.get(world.table, "p1", 1)
+    assert told is not None
+    assert (told.status, told.nodes, told.group) == (OutcomeStatus.DONE, 2, "a")
+    (request,) = requests.of_plan(world.table, "p1")
+    assert (request.state, request.ready) == (RequestState.READY, 2)
+
+
+def test_a_node_that_is_not_ready_is_waited_for(world: World):
+    ask(world)
+    world.api.add(node("n1", instance="i-01"))
+    world.api.add(unready("n2", "i-02"))
+
+    assert verify(world) == {"ready": 1, "waiting": 1}
+
+    (request,) = requests.of_plan(world.table, "p1")
+    assert (request.state, request.ready) == (RequestState.OPEN, 1)
+    assert outcomes.get(world.table, "p1", 1) is None
+
+
+def test_what_was_refused_and_given_back_is_not_waited_for(world: World):
+    ask(world, missing=1, instances=("i-01",))
+    world.api.add(node("n1", instance="i-01"))
+
+    assert verify(world) == {"ready": 1, "waiting": 0}
+
+
+def test_nodes_of_other_instances_count_for_nothing(world: World):
+    ask(world)
+    world.api.add(node("n9", instance="i-99"))
+
+    assert verify(world) == {"ready": 0, "waiting": 2}
+
+
+def test_each_hop_of_a_step_has_its_own_outcome(world: World):
+    ask(world, instances=("i-01",), nodes=1, to_desired=1)
+    ask(world, hop=1, group="b", instances=("i-02",), nodes=1, to_desired=1)
+    for name, instance in (("n1", "i-01"), ("n2", "i-02")):
+        world.api.add(node(name, instance=instance))
+
+    verify(world)
+
+    assert [(told.hop, told.group) for told in outcomes.of_plan(world.table, "p1")] == [(0, "a"), (1, "b")]
+
+
+def test_requests_of_other_regions_are_somebody_elses(world: World):
+    ask(world, region="us-west-2")
+
+    assert verify(world) == {"ready": 0, "waiting": 0}
+    assert not world.api.requests
+
+
+def test_an_outcome_that_a_crash_left_out_is_written_at_the_next_look(world: World):
+    ask(world, state=RequestState.READY, ready=2)
+
+    verify(world)
+
+    assert outcomes.get(world.table, "p1", 1) is not None
+
+
+def test_a_server_that_is_down_changes_nothing(world: World):
+    request = ask(world)
+    world.api.fail("list", "nodes", 503, times=99)
+
+    with pytest.raises(ClusterUnavailable):
+        verify(world)
+    assert requests.of_plan(world.table, "p1") == (request,)
+
+
+def test_a_thrown_switch_stops_it(world: World):
+    settings.stop(world.table, by="ann", reason="night")
+
+    with pytest.raises(Stopped):
+        verify(world)
+
+
+def test_a_wrong_event_names_its_fields(world: World):
+    with pytest.raises(EventError, match=r"verify_nodes: region.*events/verify_nodes"):
+        world.call("verify_nodes")
+
+
+@pytest.mark.feature("OP-03")
+@pytest.mark.parametrize("case", samples("verify_nodes"))
+def test_sample_events_are_accepted(world: World, case: str):
+    assert world.call("verify_nodes", **samples("verify_nodes")[case]) == {"ready": 0, "waiting": 0}

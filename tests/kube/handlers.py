@@ -1,0 +1,83 @@
+"""What a handler that speaks to the cluster needs: a table, an API server, and one clock for both."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from spillway import clock
+from spillway.aws.table import Table, plans
+from spillway.env import env
+from spillway.kube import retry, session
+from spillway.model.plan import Plan, ScaleIn, Summary, Why
+from spillway.model.reason import Code, Reason
+from spillway_local.clock import VirtualClock
+from spillway_local.handlers import ROOT, Handlers
+from spillway_local.kube_api import FakeCluster
+from tests.workflow.world import CLUSTER, HOME, NOW, open_world
+
+WHY = Reason(code=Code.EMPTY, text="node n1 has had no work for 600 s")
+
+
+@dataclass
+class World:
+    table: Table
+    api: FakeCluster
+    time: VirtualClock
+
+    def call(self, function: str, **event: Any) -> dict[str, Any]:
+        """The real handler, with an event of this cluster."""
+        answer: dict[str, Any] = Handlers()[function]({"cluster": CLUSTER, "plan_id": "p1", **event}, None)
+        return json.loads(json.dumps(answer))
+
+    def plan(self, *, created_at: datetime | None = None, **steps: Any) -> Plan:
+        """Stores a plan as of now."""
+        stored = Plan(
+            plan_id="p1", cluster=CLUSTER, created_at=created_at or self.time.now(), policy_version="0", snapshots=(),
+            summary=Summary(), **steps,
+        )  # fmt: skip
+        plans.put(self.table, stored)
+        return stored
+
+    def pass_s(self, seconds: float) -> None:
+        self.time.call_in(seconds, lambda: None)
+        self.time.run(limit_s=seconds)
+
+    def node(self, name: str = "n1") -> dict[str, Any]:
+        found = self.api.get("Node", name)
+        assert found is not None
+        return found
+
+    def labels(self, name: str = "n1") -> dict[str, str]:
+        return dict(self.node(name)["metadata"].get("labels") or {})
+
+
+@contextmanager
+def open_handlers() -> Iterator[World]:
+    time = VirtualClock(NOW)
+    with pytest.MonkeyPatch.context() as patch, open_world() as aws, FakeCluster(time) as api:
+        patch.setattr(clock, "utcnow", time.now)
+        patch.setattr(retry, "sleep", lambda seconds: None)
+        patch.setenv("SPILLWAY_ACCESS", "json:" + json.dumps({"server": api.url, "token": api.token}))
+        patch.setenv("POWERTOOLS_METRICS_DISABLED", "true")
+        env.cache_clear()
+        try:
+            yield World(aws.table, api, time)
+        finally:
+            session.close()
+
+
+def scale_in(**fields: Any) -> ScaleIn:
+    """A step that takes the empty node n1 away."""
+    given = {"step": 1, "region": HOME, "group": "a", "node": "n1", "instance_id": "i-0a", "why": Why.EMPTY}
+    return ScaleIn(**{**given, "deadline_s": 3600, "reason": WHY, **fields})
+
+
+def samples(function: str) -> dict[str, dict[str, Any]]:
+    """The sample events of a function by their case."""
+    files = sorted((ROOT / "events").glob(f"{function}.*.json"))
+    return {file.name.split(".")[1]: json.loads(file.read_text()) for file in files}
