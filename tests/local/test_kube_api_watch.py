@@ -1,7 +1,8 @@
 """Watches: changes as they come, from a version on, for as long as asked."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from kubernetes import client, watch
@@ -18,15 +19,21 @@ def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
         yield cluster, client.CoreV1Api(api)
 
 
-def seen(events: Iterator[dict[str, client.V1Node]]) -> list[tuple[str, str]]:
-    return [(str(event["type"]), event["object"].metadata.name) for event in events]
+def first(count: int, call: Callable[..., Any], **options: Any) -> list[tuple[str, str]]:
+    """What the first events say; the watch is ended by the client after them."""
+    watcher, events = watch.Watch(), list[tuple[str, str]]()
+    for event in watcher.stream(call, timeout_seconds=30, **options):
+        events.append((str(event["type"]), event["object"].metadata.name))
+        if len(events) == count:
+            watcher.stop()
+    return events
 
 
 def test_what_there_is_comes_first_when_no_version_is_given(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
     cluster, core = open_cluster
     cluster.add(node("a"))
     cluster.add(node("b"))
-    assert seen(watch.Watch().stream(core.list_node, timeout_seconds=1)) == [("ADDED", "a"), ("ADDED", "b")]
+    assert first(2, core.list_node) == [("ADDED", "a"), ("ADDED", "b")]
 
 
 def test_changes_since_a_list_come_in_their_order(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
@@ -37,8 +44,7 @@ def test_changes_since_a_list_come_in_their_order(open_cluster: tuple[FakeCluste
     cluster.add(node("b"))
     core.patch_node("a", {"spec": {"unschedulable": True}})
     cluster.remove("Node", "b")
-    events = watch.Watch().stream(core.list_node, resource_version=version, timeout_seconds=1)
-    assert seen(events) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+    assert first(3, core.list_node, resource_version=version) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
 
 
 def test_a_change_reaches_an_open_watch_at_once(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
@@ -57,8 +63,13 @@ def test_an_object_that_leaves_the_selection_is_deleted_for_its_watcher(
     version = cluster.add(pod("p"))["metadata"]["resourceVersion"]
     cluster.edit("Pod", "p", lambda body: body["spec"].update(nodeName="n"))
     cluster.edit("Pod", "p", lambda body: body["metadata"].update(labels={"a": "b"}))
-    options = {"field_selector": "spec.nodeName=", "resource_version": version, "timeout_seconds": 1}
-    assert seen(watch.Watch().stream(core.list_pod_for_all_namespaces, **options)) == [("DELETED", "p")]
+    options = {"field_selector": "spec.nodeName=", "resource_version": version}
+    assert first(1, core.list_pod_for_all_namespaces, **options) == [("DELETED", "p")]
+
+
+def test_it_ends_in_real_time_too_for_who_drives_no_clock(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+    _, core = open_cluster
+    assert list(watch.Watch().stream(core.list_node, timeout_seconds=1)) == []
 
 
 def test_a_version_that_was_compacted_away_is_gone(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
@@ -79,7 +90,7 @@ def test_it_ends_in_virtual_time_when_that_is_driven(open_cluster: tuple[FakeClu
     ended = threading.Event()
 
     def follow() -> None:
-        assert seen(watch.Watch().stream(core.list_node, timeout_seconds=50)) == []
+        assert list(watch.Watch().stream(core.list_node, timeout_seconds=50)) == []
         ended.set()
 
     thread = threading.Thread(target=follow)

@@ -19,7 +19,7 @@ from spillway_local.kube_api.kubelet import DURATION, Kubelets, Timing
 from spillway_local.kube_api.protocol import Clock
 from spillway_local.kube_api.refusals import Refusal
 from spillway_local.kube_api.scheduler import Scheduler
-from spillway_local.kube_api.server import Server
+from spillway_local.kube_api.server import Server, Traffic
 from spillway_local.kube_api.store import Key, Record, Store
 
 __all__ = ["DURATION", "Clock", "FakeCluster", "Kind", "Refusal", "Timing"]
@@ -45,15 +45,20 @@ class FakeCluster:
         self.controllers = Controllers(self.store, self.kinds, clock)
         self.controllers.replace_lost = replace_lost
         self.scheduler = Scheduler(self.api, clock, packed=packed)
-        self._server = Server(self.api, self.access, self.faults)
+        self._traffic = Traffic()
+        self._server: Server | None = None
 
     def start(self) -> "FakeCluster":
-        self._server.start()
+        if self._server is None:
+            self._server = Server(self.api, self.access, self.faults, self._traffic)
+            self._server.start()
         return self
 
     def stop(self) -> None:
-        """Cuts every connection, and returns when the last thread has ended."""
-        self._server.stop()
+        """Cuts every connection, and returns when the last thread has ended. What the cluster holds stays."""
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
 
     def __enter__(self) -> "FakeCluster":
         return self.start()
@@ -63,6 +68,8 @@ class FakeCluster:
 
     @property
     def url(self) -> str:
+        if self._server is None:
+            raise RuntimeError("the fake cluster serves only between start and stop; use it as a context manager")
         return self._server.url
 
     @property
@@ -177,12 +184,12 @@ class FakeCluster:
     @property
     def requests(self) -> Counter[tuple[str, str]]:
         """Requests so far by (verb, resource)."""
-        return self._server.requests
+        return self._traffic.requests
 
     @property
     def bytes_sent(self) -> int:
         """Bytes of answers on the wire so far, headers not counted."""
-        return self._server.sent
+        return self._traffic.sent
 
     def _key(self, kind: str, name: str, namespace: str | None) -> tuple[Kind, Key]:
         found = self.kinds.named(kind)

@@ -57,7 +57,8 @@ class Place:
     def describe(self, node: Body) -> bool:
         """Takes in a new version of the node; tells whether anything that counts here differs."""
         spec, labels = node.get("spec") or {}, node["metadata"].get("labels") or {}
-        taints = tuple(spec.get("taints") or ()) + ((_UNSCHEDULABLE,) if spec.get("unschedulable") else ())
+        cordon = (_UNSCHEDULABLE,) if spec.get("unschedulable") else ()  # first, as its filter is
+        taints = cordon + tuple(spec.get("taints") or ())
         allocatable = resources((node.get("status") or {}).get("allocatable") or {})
         if (labels, taints, allocatable) == (self.labels, self.taints, self.allocatable):
             return False

@@ -23,20 +23,32 @@ from spillway_local.kube_api.requests import Answer, Ask, understand
 _GZIP_FROM = 128 * 1024  # defaultGzipThresholdBytes of k8s.io/apiserver, responsewriters/writers.go
 
 
-class Server(ThreadingHTTPServer):
-    """`requests` counts (verb, resource), `sent` the bytes of bodies on the wire."""
+class Traffic:
+    """Requests by (verb, resource), and the bytes of bodies that went over the wire."""
 
-    daemon_threads = False  # so that closing waits for them
-    disable_nagle_algorithm = True
-    request_queue_size = 128
-
-    def __init__(self, api: Api, access: Access, faults: Faults) -> None:
-        self.api, self.access, self.faults = api, access, faults
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
         self.requests: Counter[tuple[str, str]] = Counter()
         self.sent = 0
-        self._count = threading.Lock()
+
+    def count(self, ask: Ask | None, sent: int = 0) -> None:
+        with self._lock:
+            if ask:
+                self.requests[ask.verb, ask.resource] += 1
+            self.sent += sent
+
+
+class Server(ThreadingHTTPServer):
+    """Binds a free port when made."""
+
+    daemon_threads = False  # so that closing waits for them
+    request_queue_size = 128
+
+    def __init__(self, api: Api, access: Access, faults: Faults, traffic: Traffic) -> None:
+        self.api, self.access, self.faults, self.traffic = api, access, faults, traffic
         self._connections: set[socket.socket] = set()
-        self._loop: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._loop = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, name="kube-api")
         super().__init__(("127.0.0.1", 0), Handler)
 
     @property
@@ -44,35 +56,28 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> None:
-        self._loop = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, name="kube-api")
+        self.api.stopping.clear()
         self._loop.start()
 
     def stop(self) -> None:
         """Cuts all connections and waits until the last thread is gone."""
-        if self._loop is None:
-            return
         self.api.stopping.set()
+        with self.api.store.lock:
+            self.api.store.changed.notify_all()  # watches look up and end
         self.shutdown()
         self._loop.join()
-        self._loop = None
-        with self._count:
+        with self._lock:
             for connection in self._connections:
                 cut(connection)
         self.server_close()
 
-    def count(self, ask: Ask | None, sent: int = 0) -> None:
-        with self._count:
-            if ask:
-                self.requests[ask.verb, ask.resource] += 1
-            self.sent += sent
-
     def process_request(self, request: Any, client_address: Any) -> None:
-        with self._count:
+        with self._lock:
             self._connections.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        with self._count:
+        with self._lock:
             self._connections.discard(request)
         super().shutdown_request(request)
 
@@ -96,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         payload = self.rfile.read(length) if length else b""
         api = self.server.api
         ask = understand(api.kinds, self.command, self.path, self.headers.get("Content-Type", ""), payload)
-        self.server.count(ask)
+        self.server.traffic.count(ask)
         fault = self.server.faults.take(ask) if ask else None
         if fault and fault.what != "answer":
             return self._misbehave(fault)
@@ -130,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
             answer.body = [gzip.compress(b"".join(answer.body), 1)]  # level 1 there too
             answer.headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
             size = len(answer.body[0])
-        self.server.count(None, size)
+        self.server.traffic.count(None, size)
         body = [] if self.command == "HEAD" else answer.body
         self.wfile.write(b"".join([self._head(answer, {"Content-Length": str(size)}), *body]))  # small answers: one packet
 
@@ -138,7 +143,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(self._head(Answer(), {"Transfer-Encoding": "chunked"}))
         for line in lines:
             if line:
-                self.server.count(None, len(line))
+                self.server.traffic.count(None, len(line))
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
             elif self._client_has_gone():
                 self.close_connection = True
