@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from spillway import clock
-from spillway.aws.scaling.group import GroupNow
-from spillway.aws.table import memory, requests, snapshots
+from spillway.aws.table import Table, memory, requests, snapshots
 from spillway.aws.tasks import Task
 from spillway.errors import NotFound
 from spillway.model.fleet import FailureClass, LaunchFailure, NodeGroup, Scope
 from spillway.model.memory import OpenRequest, RequestState, Unavailable
 from spillway.model.plan import ScaleOut
+from spillway.model.policy import Policy
 from spillway.planner import unavailable
 
 
@@ -24,7 +24,7 @@ def request_for(
     at = next((n for n, (region, group, _) in enumerate(places) if (region, group) == (lost.region, lost.group)), 0)
     blocked = list(refusals)
     for region, group, whole in places[at + 1 :]:
-        if unavailable.passed_over(known_group(task, region, group), blocked, clock.utcnow()):
+        if unavailable.passed_over(known_group(task.table, region, group), blocked, clock.utcnow()):
             continue
         before = places[at][2]
         return OpenRequest(
@@ -48,10 +48,10 @@ def next_hop(of_plan: Iterable[OpenRequest], step: int) -> int:
     return max((request.hop for request in of_plan if request.step == step), default=-1) + 1
 
 
-def known_group(task: Task, region: str, name: str) -> NodeGroup:
+def known_group(table: Table, region: str, name: str) -> NodeGroup:
     """The group as the newest fleet snapshot has it, for its zones and types; a bare one where it has none."""
     try:
-        fleet = snapshots.latest_fleet(task.table)
+        fleet = snapshots.latest_fleet(table)
     except NotFound:
         return bare(region, name)
     return next((group for group in fleet.groups if (group.region, group.name) == (region, name)), bare(region, name))
@@ -61,17 +61,16 @@ def bare(region: str, name: str) -> NodeGroup:
     return NodeGroup(region=region, name=name, min_size=0, max_size=0, desired=0)
 
 
-def remember(task: Task, group: GroupNow, failure: LaunchFailure | None) -> None:
-    """Marks what refused as unavailable, in the table, for the plans and fallbacks to come."""
-    known = known_group(task, group.region, group.name)
+def remember(table: Table, policy: Policy, region: str, name: str, failure: LaunchFailure | None) -> None:
+    """Marks what refused as unavailable, in the table, for the plans and fallbacks to come. None: nothing came in time."""
+    known, rules = known_group(table, region, name), policy.for_group(name).scale_out
     refusal = failure or LaunchFailure(
         activity_id="",
         at=clock.utcnow(),
         failure=FailureClass.UNKNOWN,
         scope=Scope.GROUP,
-        text=f"nothing came within {task.policy.for_group(group.name).scale_out.provision_time_s} s",
+        text=f"nothing came within {rules.provision_time_s} s",
     )
     scope, key = unavailable.key_of(known, refusal.scope, refusal.zone)
-    before = next((one for one in memory.unavailable(task.table) if (one.scope, one.key) == (scope, key)), None)
-    backoff = task.policy.for_group(group.name).scale_out.backoff
-    memory.mark_unavailable(task.table, unavailable.refused(before, known, refusal, backoff))
+    before = next((one for one in memory.unavailable(table) if (one.scope, one.key) == (scope, key)), None)
+    memory.mark_unavailable(table, unavailable.refused(before, known, refusal, rules.backoff))

@@ -1,6 +1,7 @@
 """One group as it is now, and the two calls that change it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,20 +86,25 @@ def _weight(raw: Mapping[str, Any]) -> int:
 
 def set_desired(group: GroupNow, desired: int) -> None:
     """Raises Rejected, AwsForbidden or AwsUnavailable. Called under the group's lease only."""
-    request = {"AutoScalingGroupName": group.name, "DesiredCapacity": desired, "HonorCooldown": False}
-    _change(group.region, "set_desired_capacity", request)
+    with _changing(group.region, "autoscaling:SetDesiredCapacity"):
+        clients.client("autoscaling", group.region).set_desired_capacity(
+            AutoScalingGroupName=group.name, DesiredCapacity=desired, HonorCooldown=False
+        )
 
 
 def terminate(group: GroupNow, instance_id: str) -> None:
     """Ends a member and lowers desired by one. Raises Rejected, AwsForbidden or AwsUnavailable."""
-    request = {"InstanceId": instance_id, "ShouldDecrementDesiredCapacity": True}
-    _change(group.region, "terminate_instance_in_auto_scaling_group", request)
+    with _changing(group.region, "autoscaling:TerminateInstanceInAutoScalingGroup"):
+        clients.client("autoscaling", group.region).terminate_instance_in_auto_scaling_group(
+            InstanceId=instance_id, ShouldDecrementDesiredCapacity=True
+        )
 
 
-def _change(region: str, operation: str, request: Mapping[str, Any]) -> None:
-    with clients.asking(region, clients.action_of("autoscaling", region, operation)):
+@contextmanager
+def _changing(region: str, action: str) -> Iterator[None]:
+    with clients.asking(region, action):
         try:
-            getattr(clients.client("autoscaling", region), operation)(**request)
+            yield
         except ClientError as error:
             if clients.code(error) == "ValidationError":
                 raise Rejected(str(error)) from error

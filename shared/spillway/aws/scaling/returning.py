@@ -37,7 +37,7 @@ def refuse(task: Task, step: ScaleOut, request: OpenRequest, nodes: int, failure
     with leases.group(task.table, request.region, request.group, request.id) as lease:
         now = group.read(request.region, request.group)
         if now is not None:
-            following.remember(task, now, failure)
+            following.remember(task.table, task.policy, now.region, now.name, failure)
         after = _following(task, step, request, nodes)
         refused = msgspec.structs.replace(request, missing=request.missing + nodes, state=_state(request, nodes))
         if not requests.advance(task.table, request, refused, lease, after):

@@ -1,0 +1,65 @@
+"""Makes groups of one region smaller: by a drained node's instance, or by what never came.
+
+terminate  ends an instance by id and lowers desired by one
+confirm    asks EC2 whether it has ended
+give_back  lowers desired to what is there
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from spillway.aws import tasks
+from spillway.aws.scaling import ending, returning
+from spillway.telemetry import Metric, emit, logger
+
+_POLL_S = 15
+
+
+class _Task(BaseModel):
+    cluster: str = Field(min_length=1)
+    plan_id: str = Field(min_length=1)
+    region: str = Field(min_length=1)
+
+
+class Terminate(_Task):
+    action: Literal["terminate"]
+    step: int = Field(ge=0)
+
+
+class Confirm(_Task):
+    action: Literal["confirm"]
+    step: int = Field(ge=0)
+
+
+class GiveBack(_Task):
+    action: Literal["give_back"]
+    steps: tuple[int, ...]
+
+
+class Event(BaseModel):
+    event: Annotated[Terminate | Confirm | GiveBack, Field(discriminator="action")]
+
+
+def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
+    """`status` says where the workflow goes on; `reason` is for people."""
+    asked = tasks.parse("scale_in", Event, {"event": event}).event
+    done = {Metric.INSTANCES_ENDED: 0, Metric.NODES_GIVEN_BACK: 0}
+    match asked:
+        case Terminate():
+            task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN)
+            ended = ending.terminate(task, task.scale_in(asked.step))
+            done[Metric.INSTANCES_ENDED] = int(ended.is_new)
+            answer: dict[str, Any] = {"status": ended.status, "reason": ended.reason}
+        case Confirm():
+            task = tasks.undo(asked.cluster, asked.plan_id)  # the instance is ending, whatever the switch says now
+            ended = ending.confirm(task.scale_in(asked.step))
+            answer = {"status": ended.status, "reason": ended.reason, "wait_s": _POLL_S}
+        case GiveBack():
+            task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.OUT)
+            done[Metric.NODES_GIVEN_BACK] = returning.give_back(task, asked.region, asked.steps)
+            answer = {"given_back": done[Metric.NODES_GIVEN_BACK]}
+    emit(asked.cluster, done, asked.region)
+    logger.info("scale_in", plan_id=asked.plan_id, action=asked.action, **answer)
+    return answer
