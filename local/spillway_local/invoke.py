@@ -92,7 +92,7 @@ def _invoke(world: World, function: str, event: dict[str, Any]) -> Any:
         if plan is not None:
             event |= _fit(world, plan, event)
         for name, action in _BEFORE.get((function, event.get("action", "")), ()):
-            world.aws.functions.invoke(name, _like(event, name, action))
+            world.aws.functions.invoke(name, _like(event, world.raw.home, name, action))
     return world.aws.functions.invoke(function, event)
 
 
@@ -112,9 +112,9 @@ def _fit(world: World, plan: Plan, event: Mapping[str, Any]) -> dict[str, Any]:
     return {"region": region} if "region" in event else {}
 
 
-def _like(event: Mapping[str, Any], function: str, action: str) -> dict[str, Any]:
+def _like(event: Mapping[str, Any], home: str, function: str, action: str) -> dict[str, Any]:
     """The event of an earlier task of the same step."""
-    wanted = {key: event[key] for key in ("cluster", "plan_id", "region", "step", "steps") if key in event}
+    wanted = {"region": home} | {key: event[key] for key in ("cluster", "plan_id", "region", "step", "steps") if key in event}
     if function == "scale_out":
         wanted.setdefault("steps", [1])
     return wanted | ({"action": action} if action else {})

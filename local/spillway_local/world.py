@@ -99,7 +99,7 @@ class World(AbstractContextManager["World"]):
         )  # fmt: skip
         templates = {group.key: group.template for group in fleet_of(self.raw).groups if group.template}
         self._joining = Joining(self.clock, self.cluster, templates, self.join_s)
-        self.aws.launches.in_service, self.aws.launches.ended = self._joining.in_service, self._joining.ended
+        self.aws.launches.in_service, self.aws.launches.ending = self._joining.in_service, self._joining.ending
         self._stack = ExitStack()
 
     def __enter__(self) -> "World":

@@ -34,7 +34,8 @@ class Joining:
         if template is not None:
             self.clock.call_in(self.join_s, lambda: self._join(group, machine, template))
 
-    def ended(self, group: Any, machine: Any) -> None:
+    def ending(self, group: Any, machine: Any) -> None:
+        """Its system shuts down at once, long before EC2 calls it terminated."""
         self._ended.add(machine.id)
         if machine.id in self.names:
             self.cluster.leave(self.names[machine.id])

@@ -24,7 +24,7 @@ _RUNNING, _ENDING = ("running", 16), ("shutting-down", 32)
 Emit = Callable[[str, str, str, dict[str, Any], list[str]], None]
 """(region, source, detail-type, detail, resources) of an EventBridge event."""
 Watch = Callable[[Any, Any], None]
-"""Called with moto's group and instance."""
+"""Called with moto's group and instance when it is in service, and when it begins to end."""
 
 
 def _nothing(*_: object) -> None:
@@ -52,7 +52,7 @@ class Launches:
     lock: Any = field(default_factory=RLock)
     emit: Emit = _nothing
     in_service: Watch = _nothing
-    ended: Watch = _nothing
+    ending: Watch = _nothing
     _retries: dict[str, Timer] = field(default_factory=dict)
 
     def settle(self, group: Any) -> None:
@@ -79,6 +79,7 @@ class Launches:
         description = f"Terminating EC2 instance: {machine.id}"
         state.ending = self.log.begin(group, now, description, cause, state.availability_zone)
         self._tell_state(group, machine)
+        self.ending(group, machine)
         self.clock.call_in(self.timing.end_s, lambda: self._gone(group, state))
         return state.ending  # type: ignore[no-any-return]
 
@@ -183,7 +184,6 @@ class Launches:
             self._tell(group, state.ending, "EC2 Instance Terminate Successful", machine.id)
             self._tell_state(group, machine)
             self.settle(group)
-        self.ended(group, machine)
 
     def _tell(self, group: Any, activity: Activity, kind: str, instance_id: str) -> None:
         detail = activities.event_detail({"EndTime": self.clock.now()} | activity, instance_id)

@@ -1,0 +1,61 @@
+"""From pods that wait to groups at their minimum: the whole product, as it is deployed, over hours of virtual time."""
+
+from collections import Counter
+
+import pytest
+
+from spillway_local.world import World
+from tests.world import scene
+from tests.world.scene import EAST, WEST
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def at_rest(world: World) -> bool:
+    """Nothing is left to do: no node, no instance, no desired capacity, no execution."""
+    return not (world.cluster.records("Node") or world.machines() or world.desired()) and world.is_idle()
+
+
+@pytest.mark.feature("EX-05")
+def test_what_home_refuses_spills_to_the_second_region_in_the_same_execution() -> None:
+    with scene.world(pods=4) as world:
+        world.run(until=world.all_pods_run, limit_s=900)
+        assert world.instances() == {f"{EAST}/cpu": 2, f"{WEST}/cpu": 2}
+        assert world.desired() == {f"{EAST}/cpu": 2, f"{WEST}/cpu": 2}
+        raised = [step for plan in world.plans() for step in plan.scale_out]
+        assert [(step.region, step.nodes) for step in raised] == [(EAST, 4)]
+        world.run(until=world.is_idle, limit_s=900)
+        assert [item["status"] for item in world.executions()] == ["SUCCEEDED"]
+
+
+@pytest.mark.feature("OP-02")
+def test_a_burst_comes_and_goes_and_leaves_nothing_behind() -> None:
+    with scene.world(pods=4, job_s=300) as world:
+        world.run(until=world.all_pods_run, limit_s=900)
+        world.run(until=lambda: at_rest(world), limit_s=3600)
+        assert world.cluster.phases() == {"Succeeded": 4}
+        assert world.aws.functions.failures == []
+        assert not world.aws.stream.dead
+        assert not world.aws.queue.dead
+        assert Counter(one.status for one in world.outcomes())["done"] >= 4
+
+
+@pytest.mark.feature("EX-01")
+def test_a_record_of_the_stream_that_comes_twice_starts_one_execution() -> None:
+    with scene.world(pods=2) as world:
+        world.aws.stream.twice = True
+        world.run(until=world.all_pods_run, limit_s=900)
+        assert world.aws.functions.calls["plan"] > world.aws.functions.calls["snapshot_cluster"]
+        assert len(world.executions()) == 1
+        assert world.instances() == {f"{EAST}/cpu": 2}
+
+
+@pytest.mark.feature("EX-10")
+def test_each_task_that_is_delivered_twice_acts_once() -> None:
+    with scene.world(pods=4, job_s=300) as world:
+        world.aws.functions.twice = True
+        world.run(until=world.all_pods_run, limit_s=900)
+        assert world.instances() == {f"{EAST}/cpu": 2, f"{WEST}/cpu": 2}
+        assert world.desired() == {f"{EAST}/cpu": 2, f"{WEST}/cpu": 2}
+        world.run(until=lambda: at_rest(world), limit_s=3600)
+        assert world.cluster.phases() == {"Succeeded": 4}
