@@ -47,7 +47,7 @@ def observe(
 def _clocks(seen: View, live: LiveNode, old: NodeMemory | None, assumed: datetime | None) -> NodeMemory:
     node, at = live.node, seen.cluster.taken_at
     idle_since = None
-    if not seen.workload(live):
+    if not live.workload:
         first = at if assumed is None else max(assumed, node.created)
         idle_since = first if old is None else old.idle_since or at
     unready_since = None

@@ -1,4 +1,4 @@
-"""Limits of growth: what runs and what comes, over all groups or over those that an override names, and per plan.
+"""Limits of growth: what runs and what comes, over all nodes or over the groups that an override names, and per plan.
 
 A limit truncates and never blocks: as many whole nodes come as it leaves room for.
 """
@@ -100,8 +100,10 @@ def _limit(view: View, gaps: dict[str, Gap], limits: Limits, name: str, keys: fr
 
 def _present(view: View, gaps: dict[str, Gap], keys: frozenset[str]) -> Iterable[Resources]:
     """Amounts of each node of the groups: as it says itself when it has joined, else as its group promises."""
+    whole = len(keys) == len(view.groups)  # then nodes of no group count, too: it is the cluster that is limited
     for live in view.nodes:
-        if live.group is not None and live.group.key in keys and not live.is_leaving:
+        mine = whole if live.group is None else live.group.key in keys
+        if mine and not live.is_leaving:
             yield {**live.node.allocatable, NODES: 1}
     for key in sorted(keys):
         group = view.groups[key]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from spillway.planner.amounts import Need, most, subtract
 
-ROUNDS = 8
-WORK = 600_000  # fills of one shape into one node, over all rounds: about half a second
+ROUNDS = 30
+WORK = 800_000  # looks at one shape for one node, over all rounds: about half a second
 
 
 @dataclass(frozen=True)

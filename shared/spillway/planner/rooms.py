@@ -68,7 +68,7 @@ class Rooms:
         if live.is_leaving or node.name in view.draining:
             return None
         group = live.group.key if live.group else ""
-        is_empty = not view.workload(live)
+        is_empty = not live.workload
         if node.cordon and live.group:
             if not node.ready:
                 return None

@@ -127,7 +127,7 @@ class Shrink:
             yield Code.NOT_IDLE_YET, self._not_idle_yet(idle_since, policy.scale_in.idle_s)
 
     def _busy(self, live: LiveNode) -> str:
-        workload = self.view.workload(live)
+        workload = live.workload
         pods = sum(len(one.names) for one in workload)
         if not pods:
             return ""

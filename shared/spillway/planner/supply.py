@@ -113,6 +113,10 @@ def warnings(view: View) -> Iterable[Reason]:
     if unpriced:
         named = ", ".join(unpriced[:5]) + (f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else "")
         yield Reason(code=Code.PRICE_UNKNOWN, text=f"no price is known for {named}: their size is compared instead")
+    for process, what in (("Launch", "it gets no nodes"), ("Terminate", "none of its nodes goes")):
+        for group in view.groups.values():
+            if process in group.suspended:
+                yield Reason(code=Code.SUSPENDED, text=f"group {group.key}: its {process} process is suspended, so {what}")
     if view.memory.vanished:
         named = ", ".join(view.memory.vanished[:5])
         yield Reason(

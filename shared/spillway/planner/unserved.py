@@ -6,7 +6,7 @@ from spillway.model import quantity
 from spillway.model.fleet import NodeGroup
 from spillway.model.plan import GroupReason, Unserved
 from spillway.model.reason import Code
-from spillway.planner.amounts import Dimensions, Need
+from spillway.planner.amounts import Dimensions
 from spillway.planner.demand import Lot
 from spillway.planner.fit import Fit
 from spillway.planner.limits import Ledger
@@ -58,7 +58,7 @@ class Explainer:
         if rule:
             return rule.code, 0.0, rule.text
         have = self._dimensions.room(slots(group.template.allocatable))
-        short = _shortest(lot.need, have)
+        short = [(dimension, amount) for dimension, amount in lot.need if amount > have[dimension]]
         if short:
             return Code.TOO_SMALL, *self._too_small(short, have, group)
         if refused:
@@ -68,23 +68,18 @@ class Explainer:
             return Code.LIMIT, 0.0, limit
         return Code.AT_MAX, 0.0, f"at its max of {self._view.max_of(group)} nodes"
 
-    def _too_small(self, short: tuple[int, int], have: Sequence[int], group: NodeGroup) -> tuple[float, str]:
-        dimension, amount = short
-        name = self._dimensions.names[dimension]
+    def _too_small(self, short: Sequence[tuple[int, int]], have: Sequence[int], group: NodeGroup) -> tuple[float, str]:
+        """How far the pod exceeds the node, and `needs 16 nvidia.com/gpu, g5.48xlarge has 8`."""
+        names = self._dimensions.names
         types = group.template.instance_types if group.template else ()
         node = types[0] if len(types) == 1 else f"a node of {group.name}"
-        need, offered = quantity.show(name, amount), quantity.show(name, have[dimension])
-        return amount / max(have[dimension], 1e-3), f"needs {need} {name}, {node} has {offered}"
+        needs = " and ".join(f"{quantity.show(names[d], amount)} {names[d]}" for d, amount in short)
+        offered = " and ".join(quantity.show(names[d], have[d]) for d, _ in short)
+        return max(amount / max(have[d], 1e-3) for d, amount in short), f"needs {needs}, {node} has {offered}"
 
 
 def _near(code: Code) -> int:
     return _NEARNESS.index(code) if code in _NEARNESS else len(_NEARNESS)
-
-
-def _shortest(need: Need, have: Sequence[int]) -> tuple[int, int] | None:
-    """The dimension that is exceeded most, with the amount asked for."""
-    over = [(dimension, amount) for dimension, amount in need if amount > have[dimension]]
-    return max(over, key=lambda entry: (entry[1] / max(have[entry[0]], 1e-3), -entry[0])) if over else None
 
 
 def _folded(entries: Sequence[GroupReason]) -> Iterable[GroupReason]:

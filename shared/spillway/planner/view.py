@@ -3,23 +3,29 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
 from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
 from spillway.model.policy import GroupPolicy, Policy
 
+RUNNING = (PodState.BOUND, PodState.TERMINATING)
 EKS_NODE_GROUP = "eks.amazonaws.com/nodegroup"
 
 
 @dataclass(frozen=True)
 class LiveNode:
-    """A node object, with the group and instance behind it where we know them. `pods` are bound or nominated to it."""
+    """A node object, with the group and instance behind it where we know them.
+
+    `pods` are bound or nominated to it; `workload` are those that run there and keep it, also while they leave.
+    """
 
     node: Node
     group: NodeGroup | None
     instance: Instance | None
     pods: tuple[PodSet, ...]
+    workload: tuple[PodSet, ...]
 
     @property
     def is_leaving(self) -> bool:
@@ -62,21 +68,12 @@ class View:
         limit = timedelta(seconds=self.policy_of(group).scale_out.provision_time_s)
         return moment is not None and self.now - moment < limit
 
-    def is_workload(self, shape: PodShape) -> bool:
-        """Keeps its node: neither a daemon nor below the priority cutoff."""
-        return not shape.is_daemon and shape.priority >= self.policy.pods.priority_cutoff
-
-    def workload(self, live: LiveNode) -> list[PodSet]:
-        """Pods that run there and keep the node; those that leave hold it until they are gone."""
-        bound = (PodState.BOUND, PodState.TERMINATING)
-        return [pods for pods in live.pods if pods.state in bound and self.is_workload(self.shapes[pods.shape])]
-
     @property
     def is_stale(self) -> bool:
         limit = timedelta(seconds=self.policy.max_snapshot_age_s)
         return self.now - min(self.cluster.taken_at, self.fleet.taken_at) > limit
 
-    @property
+    @cached_property
     def is_eks(self) -> bool:
         """Where nodes of other regions cannot live: they must be in the cluster's own VPC."""
         return "-eks-" in self.cluster.server_version or any(EKS_NODE_GROUP in n.node.labels for n in self.nodes)
@@ -85,21 +82,25 @@ class View:
 def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> View:
     groups = {group.key: group for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))}
     homes = {instance.id: (group, instance) for group in groups.values() for instance in group.instances}
+    shapes = {shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)}
     on_node: dict[str, list[PodSet]] = defaultdict(list)
-    for pods in sorted(cluster.pods, key=lambda p: (p.shape, p.state)):
+    for pods in cluster.pods:
         if pods.node:
             on_node[pods.node].append(pods)
+    working = {i for i, s in shapes.items() if not s.is_daemon and s.priority >= policy.pods.priority_cutoff}
     nodes = []
     for node in sorted(cluster.nodes, key=lambda n: n.name):
         group, instance = homes.get(node.machine.instance_id, (None, None)) if node.machine else (None, None)
-        nodes.append(LiveNode(node, group, instance, tuple(on_node.get(node.name, ()))))
+        here = sorted(on_node.get(node.name, ()), key=lambda p: (p.shape, p.state))
+        workload = [p for p in here if p.shape in working and p.state in RUNNING]
+        nodes.append(LiveNode(node, group, instance, tuple(here), tuple(workload)))
     return View(
         cluster=cluster,
         fleet=fleet,
         memory=memory,
         policy=policy,
         now=now,
-        shapes={shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)},
+        shapes=shapes,
         groups=groups,
         nodes=tuple(nodes),
         joined=frozenset(n.node.machine.instance_id for n in nodes if n.node.machine),

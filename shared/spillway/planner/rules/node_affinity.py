@@ -46,10 +46,6 @@ def _missed(term: NodeSelectorTerm, host: Host) -> Requirement | None:
     for r in term.expressions:
         if not requirement.matches(r, host.labels):
             return r
+    # A node to come is none of those that have a name.
     named = {NAME_FIELD: host.name} if host.name else {}
-    return next((r for r in term.fields if not _field_matches(r, named)), None)
-
-
-def _field_matches(field: Requirement, named: dict[str, str]) -> bool:
-    """A node to come has no name yet, so nothing that is asked of its name is sure to hold."""
-    return bool(named) and field.key == NAME_FIELD and requirement.matches(field, named)
+    return next((r for r in term.fields if r.key != NAME_FIELD or not requirement.matches(r, named)), None)
