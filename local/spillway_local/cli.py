@@ -4,6 +4,7 @@ A command's module says in `register` what it takes, and imports what it needs o
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -36,7 +37,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code is returned, wrong usage leaves by SystemExit(2)."""
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a name may hold what the terminal cannot show
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a name may hold what the terminal cannot show
     arguments = parser().parse_args(argv)
     run = cast(Callable[[argparse.Namespace], int], arguments.run)
     try:
