@@ -7,6 +7,7 @@ json:{…}                    the same, written out: for a laptop, where the env
 
 import base64
 from functools import cache
+from pathlib import Path
 
 import boto3
 import msgspec
@@ -41,7 +42,9 @@ def access(env: Env) -> Access:
         return _read(env.cluster, _secret(form, int(clock.utcnow().timestamp()) // _SECRET_S), "secret")
     if form.startswith("json:"):
         return _read(env.cluster, form.removeprefix("json:"), "SPILLWAY_ACCESS")
-    raise AccessError("SPILLWAY_ACCESS", "it is neither `eks`, nor a secret's ARN, nor `json:{…}`")
+    if form.startswith("file:"):
+        return _read(env.cluster, _file(form.removeprefix("file:")), form.removeprefix("file:"))
+    raise AccessError("SPILLWAY_ACCESS", "it is neither `eks`, nor a secret's ARN, nor `json:{…}`, nor `file:PATH`")
 
 
 def eks_token(cluster: str, region: str) -> str:
@@ -70,13 +73,22 @@ def _eks(cluster: str, region: str) -> tuple[str, str]:
     found = clients.ask("eks", region, "describe_cluster", name=cluster)["cluster"]
     if not found.get("endpoint"):
         raise AccessError("SPILLWAY_ACCESS", f"the EKS cluster {cluster} has no endpoint yet; it is {found.get('status')}")
-    return found["endpoint"], base64.b64decode(found["certificateAuthority"]["data"]).decode()
+    return found["endpoint"], kubeconfig.pem(
+        found["certificateAuthority"], "data", f"EKS cluster {cluster}, certificateAuthority"
+    )
 
 
 @cache
 def _secret(arn: str, _period: int) -> str:
     region = arn.split(":")[3]
     return str(clients.ask("secretsmanager", region, "get_secret_value", SecretId=arn).get("SecretString", ""))
+
+
+def _file(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AccessError("SPILLWAY_ACCESS", f"{path} cannot be read: {error}") from error
 
 
 def _read(cluster: str, text: str, source: str) -> Access:

@@ -1,0 +1,172 @@
+"""From the setting SPILLWAY_ACCESS to a connection, and what is said when it leads to none."""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from moto import mock_aws
+
+from spillway import clock
+from spillway.aws import access as module
+from spillway.aws import clients
+from spillway.aws.access import access
+from spillway.env import Env
+from spillway.errors import AccessError, AwsUnavailable
+
+REGION = "us-east-1"
+ENV = Env("prod", REGION, (REGION,), "spillway", "", "eks", ())
+PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+IN_BASE64 = base64.b64encode(PEM.encode()).decode()
+KUBECONFIG = {
+    "current-context": "prod",
+    "contexts": [{"name": "prod", "context": {"cluster": "prod", "user": "spillway"}}],
+    "clusters": [{"name": "prod", "cluster": {"server": "https://k8s", "certificate-authority-data": IN_BASE64}}],
+    "users": [{"name": "spillway", "user": {"token": "t"}}],
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh(aws_credentials: None) -> Iterator[None]:
+    clients.clear()
+    module._eks.cache_clear()
+    module._secret.cache_clear()
+    yield
+    clients.clear()
+
+
+def given(document: Any) -> Env:
+    return replace(ENV, access=f"json:{json.dumps(document)}")
+
+
+def kubeconfig(part: str, **fields: Any) -> dict[str, Any]:
+    """The kubeconfig with `fields` of its cluster or user changed; None takes a field out."""
+    changed = json.loads(json.dumps(KUBECONFIG))
+    inner = changed[f"{part}s"][0][part]
+    inner.update(fields)
+    changed[f"{part}s"][0][part] = {name: value for name, value in inner.items() if value is not None}
+    return changed
+
+
+class TestEks:
+    def test_endpoint_and_ca_come_from_the_cluster_and_the_token_from_iam(self, monkeypatch: pytest.MonkeyPatch):
+        described = {
+            "endpoint": "https://0A.eks.amazonaws.com",
+            "certificateAuthority": {"data": IN_BASE64},
+            "status": "ACTIVE",
+        }
+        monkeypatch.setattr(clients, "ask", lambda *asked, **named: {"cluster": described})
+
+        found = access(ENV)
+
+        assert (found.cluster, found.server, found.ca) == ("prod", "https://0A.eks.amazonaws.com", PEM)
+        assert found.token.startswith("k8s-aws-v1.")
+
+    def test_a_cluster_that_is_still_made_says_so(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(clients, "ask", lambda *asked, **named: {"cluster": {"status": "CREATING"}})
+
+        with pytest.raises(AccessError, match="has no endpoint yet; it is CREATING"):
+            access(ENV)
+
+    def test_the_token_is_a_presigned_question_who_we_are_bound_to_the_cluster(self):
+        token = module.eks_token("prod", REGION).removeprefix("k8s-aws-v1.")
+        url = urlsplit(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode())
+        asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+
+        assert (url.scheme, url.hostname, url.path) == ("https", "sts.us-east-1.amazonaws.com", "/")
+        assert asked["Action"] == "GetCallerIdentity"
+        assert asked["X-Amz-SignedHeaders"] == "host;x-k8s-aws-id"
+        assert asked["X-Amz-Expires"] == "60"
+
+    @mock_aws
+    def test_a_cluster_that_is_not_there_is_an_error_of_that_call(self):
+        with pytest.raises(AwsUnavailable, match=r"us-east-1: eks:DescribeCluster.*prod"):
+            access(ENV)
+
+
+class TestSecret:
+    @pytest.fixture
+    def arn(self) -> Iterator[str]:
+        with mock_aws():
+            secret = {"server": "https://k8s:6443", "ca": PEM, "token": "t1"}
+            made = clients.client("secretsmanager", REGION).create_secret(Name="k8s", SecretString=json.dumps(secret))
+            yield made["ARN"]
+
+    def test_server_ca_and_token_come_from_the_secret(self, arn: str):
+        found = access(replace(ENV, access=arn))
+        assert (found.cluster, found.server, found.ca, found.token) == ("prod", "https://k8s:6443", PEM, "t1")
+
+    def test_a_rotated_secret_is_seen_within_five_minutes(self, arn: str, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(clock, "utcnow", lambda: datetime.fromisoformat("2026-01-01T00:00:00Z"))
+        access(replace(ENV, access=arn))
+        rotated = json.dumps({"server": "https://k8s:6443", "token": "t2"})
+        clients.client("secretsmanager", REGION).put_secret_value(SecretId=arn, SecretString=rotated)
+
+        monkeypatch.setattr(clock, "utcnow", lambda: datetime.fromisoformat("2026-01-01T00:05:00Z"))
+        assert access(replace(ENV, access=arn)).token == "t2"
+
+    @mock_aws
+    def test_a_secret_that_is_not_there_is_an_error_of_that_call(self):
+        with pytest.raises(AwsUnavailable, match="secretsmanager:GetSecretValue"):
+            access(replace(ENV, access="arn:aws:secretsmanager:us-east-1:123456789012:secret:none-a1b2c3"))
+
+
+@pytest.mark.feature("CS-02")
+class TestDocument:
+    def test_a_token(self):
+        found = access(given({"server": "https://k8s", "token": "t"}))
+        assert (found.server, found.token, found.ca) == ("https://k8s", "t", "")
+
+    def test_a_client_certificate_in_pem_or_base64(self):
+        found = access(given({"server": "https://k8s", "certificate": PEM, "key": IN_BASE64, "ca": IN_BASE64}))
+        assert (found.certificate, found.key, found.ca) == (PEM, PEM, PEM)
+
+    def test_a_kubeconfig_as_kubectl_prints_it(self):
+        found = access(given(KUBECONFIG))
+        assert (found.server, found.token, found.ca) == ("https://k8s", "t", PEM)
+
+    def test_a_kubeconfig_with_a_client_certificate(self):
+        with_key = {"token": None, "client-certificate-data": IN_BASE64, "client-key-data": IN_BASE64}
+        found = access(given(kubeconfig("user", **with_key)))
+        assert (found.token, found.certificate, found.key) == ("", PEM, PEM)
+
+    def test_a_file_on_a_laptop(self, tmp_path: Path):
+        file = tmp_path / "kubeconfig.json"
+        file.write_text(json.dumps(KUBECONFIG))
+        assert access(replace(ENV, access=f"file:{file}")).server == "https://k8s"
+
+    @pytest.mark.parametrize(
+        ("document", "problem"),
+        [
+            ({"token": "t"}, "server"),
+            ({"server": "https://k8s"}, "neither a token"),
+            ({"server": "https://k8s", "certificate": PEM}, "neither a token"),
+            ({"server": "https://k8s", "token": "t", "insecure": True}, "insecure"),
+            ({"server": "https://k8s", "token": "t", "ca": "bogus!"}, "ca is neither PEM"),
+            ([], "JSON object|Expected `object`"),
+            (kubeconfig("cluster", **{"insecure-skip-tls-verify": True}), "TLS is always verified"),
+            (kubeconfig("cluster", **{"certificate-authority": "/ca.pem"}), "--flatten"),
+            (kubeconfig("user", token=None, exec={"command": "aws"}), "neither a token nor a client certificate"),
+            (KUBECONFIG | {"current-context": "other"}, "current-context"),
+            (KUBECONFIG | {"users": []}, "names a user that users has not"),
+            (KUBECONFIG | {"clusters": ["prod"]}, "clusters is no list of named entries"),
+        ],
+    )
+    def test_what_is_wrong_with_it_is_named(self, document: Any, problem: str):
+        with pytest.raises(AccessError, match=problem):
+            access(given(document))
+
+    @pytest.mark.parametrize("form", ["", "kubeconfig", "json:{", "json:", "file:/nowhere/at/all"])
+    def test_a_form_that_is_none_says_what_forms_there_are(self, form: str):
+        with pytest.raises(AccessError, match=r"docs/cluster-access\.md has the forms"):
+            access(replace(ENV, access=form))
+
+    def test_an_error_never_shows_a_secret(self):
+        with pytest.raises(AccessError) as caught:
+            access(given({"server": "https://k8s", "token": "s3cret", "ca": "s3cret"}))
+        assert "s3cret" not in str(caught.value)

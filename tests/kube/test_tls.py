@@ -1,0 +1,159 @@
+"""TLS is always verified: against the CA that was given, by name, and with our own certificate where we have one."""
+
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from spillway.errors import ClusterUnavailable
+from spillway.kube import retry
+from spillway.kube import session as sessions
+from spillway.kube.session import Session
+from spillway.model.access import Access
+
+
+@dataclass(frozen=True)
+class Pair:
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @property
+    def pem(self) -> str:
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    @property
+    def key_pem(self) -> str:
+        form = serialization.PrivateFormat.PKCS8
+        return self.key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+
+
+def issue(name: str, by: Pair | None = None, address: str = "127.0.0.1") -> Pair:
+    """A certificate for an address, signed by another or by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    start = datetime.now(UTC) - timedelta(days=1)  # noqa: TID251  OpenSSL looks at the real clock
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(by.certificate.subject if by else subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + timedelta(days=3))
+        .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+    if by is None:
+        signs = {"key_cert_sign": True, "crl_sign": True, "digital_signature": True}
+        others = (
+            "content_commitment",
+            "key_encipherment",
+            "data_encipherment",
+            "key_agreement",
+            "encipher_only",
+            "decipher_only",
+        )
+        made = made.add_extension(x509.KeyUsage(**signs, **dict.fromkeys(others, False)), critical=True)
+    else:
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(by.key.public_key())
+        made = made.add_extension(issuer, critical=False)
+    return Pair(made.sign(by.key if by else key, hashes.SHA256()), key)
+
+
+CA, OTHER_CA = issue("test CA"), issue("another CA")
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        peer = self.connection.getpeercert()  # type: ignore[attr-defined]
+        name = dict(pair for rdn in peer["subject"] for pair in rdn)["commonName"] if peer else ""
+        body = f'{{"who": "{name}"}}'.encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up on us is what the tests are about."""
+
+
+@pytest.fixture
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    servers: list[Server] = []
+
+    def start(pair: Pair) -> str:
+        chain = tmp_path / "server.pem"
+        chain.write_text(pair.pem + pair.key_pem)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain)
+        context.load_verify_locations(cadata=CA.pem)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        server = Server(("127.0.0.1", 0), Handler)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        return f"https://127.0.0.1:{server.server_address[1]}"
+
+    monkeypatch.setattr(retry, "sleep", lambda seconds: None)
+    yield start
+    sessions.close()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def ask(access: Access) -> bytes:
+    return Session(access).call("GET", "/version", ("get", "/version")).body
+
+
+def test_a_server_of_the_given_ca_is_believed(serve):
+    assert ask(Access("prod", serve(issue("api", CA)), ca=CA.pem, token="t")) == b'{"who": ""}'
+
+
+def test_our_certificate_is_shown(serve):
+    ours = issue("spillway", CA)
+    access = Access("prod", serve(issue("api", CA)), ca=CA.pem, certificate=ours.pem, key=ours.key_pem)
+    assert ask(access) == b'{"who": "spillway"}'
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.parametrize("ca", ["", OTHER_CA.pem], ids=["the system's", "another"])
+def test_a_server_of_another_ca_is_not(serve, ca: str):
+    with pytest.raises(ClusterUnavailable, match="certificate verify failed"):
+        ask(Access("prod", serve(issue("api", CA)), ca=ca, token="t"))
+
+
+@pytest.mark.feature("CS-02")
+def test_a_server_of_another_name_is_not(serve):
+    with pytest.raises(ClusterUnavailable, match=r"IP address mismatch|doesn't match"):
+        ask(Access("prod", serve(issue("api", CA, address="10.0.0.1")), ca=CA.pem, token="t"))
+
+
+@pytest.mark.feature("CS-02")
+def test_a_proxy_is_taken_from_the_environment_but_never_for_this_machine(monkeypatch: pytest.MonkeyPatch):
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://proxy.example.com:3128")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    far = sessions._client(Access("prod", "https://k8s.example.com", token="t"))
+    near = sessions._client(Access("prod", "http://127.0.0.1:1", token="t"))
+    sessions.close()
+
+    assert far.configuration.proxy == "http://proxy.example.com:3128"
+    assert near.configuration.proxy is None
