@@ -91,7 +91,7 @@ class Controllers:
         template = daemon_set.body["spec"]["template"]
         spec = pod_spec(template["spec"])
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *_TOLERATIONS]
-        if place.may(shape_of({"spec": spec}, {})):
+        if not place.verdict(shape_of({"spec": spec}, {})):
             meta = {**(template.get("metadata") or {}), "namespace": daemon_set.key[0], "ownerReferences": [_owner(daemon_set)]}
             self._create(f"{daemon_set.name}-", meta, {**spec, "nodeName": place.name})
 

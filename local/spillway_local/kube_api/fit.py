@@ -51,7 +51,6 @@ class Place:
     allocatable: Mapping[str, int] = field(default_factory=dict)
     free: dict[str, int] = field(default_factory=dict)
     here: dict[str, dict[str, int]] = field(default_factory=dict)  # uid -> requests
-    verdicts: dict[bytes, str] = field(default_factory=dict)  # shape -> why not, "" for may
     nominated: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)  # uid -> priority, requests
 
     def describe(self, node: Body) -> bool:
@@ -63,7 +62,6 @@ class Place:
         if (labels, taints, allocatable) == (self.labels, self.taints, self.allocatable):
             return False
         self.labels, self.taints, self.allocatable = labels, taints, allocatable
-        self.verdicts.clear()
         self.free = dict(allocatable)
         for requests in self.here.values():
             self._take(requests)
@@ -84,12 +82,17 @@ class Place:
         for name, amount in requests.items():
             self.free[name] = self.free.get(name, 0) - amount
 
-    def may(self, shape: Shape) -> bool:
-        """Whether labels and taints let such pods in."""
-        verdict = self.verdicts.get(shape.key)
-        if verdict is None:
-            verdict = self.verdicts[shape.key] = self._judge(shape)
-        return not verdict
+    def verdict(self, shape: Shape) -> str:
+        """Why labels or taints do not let such pods in, in the scheduler's words; "" when they do."""
+        for taint in self.taints:
+            if taint.get("effect") != "PreferNoSchedule" and not _tolerated(taint, shape):
+                if taint is _UNSCHEDULABLE:
+                    return "node(s) were unschedulable"
+                return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value') or ''}}}"
+        wanted = all(self.labels.get(key) == value for key, value in shape.selector.items())
+        if wanted and (shape.terms is None or any(self._meets(term) for term in shape.terms)):
+            return ""
+        return "node(s) didn't match Pod's node affinity/selector"
 
     def has_room(self, shape: Shape, uid: str, priority: int) -> bool:
         """Whether the requests fit beside what is here and what is nominated with no lower priority."""
@@ -100,12 +103,13 @@ class Place:
                 if other != uid and rank >= priority:
                     for name, amount in requests.items():
                         free[name] = free.get(name, 0) - amount
-        return all(free.get(name, 0) >= amount for name, amount in shape.requests.items())
+        for name, amount in shape.requests.items():  # noqa: SIM110, called for every pod and node
+            if free.get(name, 0) < amount:
+                return False
+        return True
 
-    def why_not(self, shape: Shape) -> list[str]:
-        """Reasons as the scheduler counts them in its message."""
-        if not self.may(shape):
-            return [self.verdicts[shape.key]]
+    def lacks(self, shape: Shape) -> list[str]:
+        """What there is too little of, in the scheduler's words."""
         lacking = [name for name, amount in shape.requests.items() if self.free.get(name, 0) < amount]
         return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in lacking] or [
             "node(s) kept for nominated pods"
@@ -122,17 +126,6 @@ class Place:
         balanced = 1 - abs(shares[0] - shares[1]) / 2
         shunned = any(taint.get("effect") == "PreferNoSchedule" and not _tolerated(taint, shape) for taint in self.taints)
         return int(100 * (mean if packed else 1 - mean)) + int(100 * balanced) + (0 if shunned else 300)
-
-    def _judge(self, shape: Shape) -> str:
-        for taint in self.taints:
-            if taint.get("effect") != "PreferNoSchedule" and not _tolerated(taint, shape):
-                if taint is _UNSCHEDULABLE:
-                    return "node(s) were unschedulable"
-                return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value') or ''}}}"
-        wanted = all(self.labels.get(key) == value for key, value in shape.selector.items())
-        if wanted and (shape.terms is None or any(self._meets(term) for term in shape.terms)):
-            return ""
-        return "node(s) didn't match Pod's node affinity/selector"
 
     def _meets(self, term: Body) -> bool:
         expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()

@@ -5,14 +5,14 @@ what fitted nowhere is looked at again when a node changes or a pod goes. No pre
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spillway_local.kube_api import pods
 from spillway_local.kube_api.api import Api
 from spillway_local.kube_api.fit import Place, Shape, shape_of
 from spillway_local.kube_api.kinds import NODE, POD
 from spillway_local.kube_api.protocol import Clock
-from spillway_local.kube_api.store import Body, Change, Key, Record, stamp
+from spillway_local.kube_api.store import Body, Change, Key, stamp
 
 _SOON_S = 0.1  # so that a batch of new pods is seen as one
 
@@ -30,6 +30,23 @@ class _Waiting:
         return (-self.priority, self.since, self.key)
 
 
+@dataclass(eq=False)
+class _Doors:
+    """Where labels and taints let the pods of one shape in; kept from change to change, as they seldom do."""
+
+    shape: Shape
+    open: dict[str, Place] = field(default_factory=dict)
+    shut: dict[str, str] = field(default_factory=dict)  # node -> why
+
+    def move(self, name: str, place: Place | None) -> None:
+        self.open.pop(name, None)
+        self.shut.pop(name, None)
+        if place and (verdict := place.verdict(self.shape)):
+            self.shut[name] = verdict
+        elif place:
+            self.open[name] = place
+
+
 class Scheduler:
     def __init__(
         self, api: Api, clock: Clock, names: frozenset[str] = frozenset({"default-scheduler"}), packed: bool = False
@@ -39,6 +56,7 @@ class Scheduler:
         self._places: dict[str, Place] = {}
         self._homeless: dict[str, dict[str, dict[str, int]]] = {}  # pods bound to nodes that are not there (yet)
         self._shapes: dict[bytes, Shape] = {}
+        self._doors: dict[bytes, _Doors] = {}
         self._active: dict[str, _Waiting] = {}
         self._parked: dict[str, _Waiting] = {}
         self._asked = False
@@ -53,6 +71,7 @@ class Scheduler:
     def _on_node(self, change: Change) -> None:
         name = change.record.name
         if change.what == "DELETED":
+            self._move_doors(name, None)
             place = self._places.pop(name, None)
             if place and place.here:
                 self._homeless[name] = place.here
@@ -61,6 +80,7 @@ class Scheduler:
         if place is None:
             place = self._places[name] = Place(name, here=self._homeless.pop(name, {}))
         if place.describe(change.record.body):
+            self._move_doors(name, place)
             self._retry()
 
     def _on_pod(self, change: Change) -> None:
@@ -120,12 +140,11 @@ class Scheduler:
         with self._api.store.lock:
             self._asked = False
             queue = sorted(self._active.items(), key=lambda item: item[1].rank)
-            self._nominate()
+            reserved = self._nominate()
             stuck: dict[bytes, str] = {}  # shapes that fit nowhere in this pass; room only shrinks within it
             for uid, waiting in queue:
                 if uid not in self._active:
                     continue
-                reserved = any(place.nominated for place in self._places.values())
                 why = None if reserved else stuck.get(waiting.shape.key)
                 place = self._choose(uid, waiting) if why is None else None
                 if place:
@@ -136,23 +155,37 @@ class Scheduler:
                     why = stuck[waiting.shape.key] = self._explain(waiting.shape)
                 self._park(uid, waiting, why)
 
-    def _nominate(self) -> None:
+    def _nominate(self) -> bool:
+        """Whether some pod that waits is nominated; then room may be kept from one pod and not from its like."""
         for place in self._places.values():
             place.nominated.clear()
         for uid, waiting in (*self._active.items(), *self._parked.items()):
             if waiting.nominated in self._places:
                 self._places[waiting.nominated].nominated[uid] = (waiting.priority, waiting.shape.requests)
+        return any(place.nominated for place in self._places.values())
+
+    def _doors_of(self, shape: Shape) -> _Doors:
+        doors = self._doors.get(shape.key)
+        if doors is None:
+            doors = self._doors[shape.key] = _Doors(shape)
+            for name, place in self._places.items():
+                doors.move(name, place)
+        return doors
+
+    def _move_doors(self, name: str, place: Place | None) -> None:
+        for doors in self._doors.values():
+            doors.move(name, place)
 
     def _choose(self, uid: str, waiting: _Waiting) -> Place | None:
         """The nominated node if it takes the pod, else the one with the best score; among equals the first by name."""
         shape, priority = waiting.shape, waiting.priority
         nominated = self._places.get(waiting.nominated)
-        if nominated and nominated.may(shape) and nominated.has_room(shape, uid, priority):
+        if nominated and not nominated.verdict(shape) and nominated.has_room(shape, uid, priority):
             return nominated
         best: Place | None = None
         best_score = -1
-        for place in self._places.values():
-            if place.may(shape) and place.has_room(shape, uid, priority):
+        for place in self._doors_of(shape).open.values():
+            if place.has_room(shape, uid, priority):
                 score = place.score(shape, self._packed)
                 if score > best_score or (score == best_score and best is not None and place.name < best.name):
                     best, best_score = place, score
@@ -161,13 +194,18 @@ class Scheduler:
     def _explain(self, shape: Shape) -> str:
         if not self._places:
             return "no nodes available to schedule pods"
-        reasons = Counter(reason for place in self._places.values() for reason in place.why_not(shape))
+        doors = self._doors_of(shape)
+        reasons = Counter(doors.shut.values())
+        reasons.update(reason for place in doors.open.values() for reason in place.lacks(shape))
         texts = sorted(f"{count} {reason}" for reason, count in reasons.items())
         return f"0/{len(self._places)} nodes are available: {', '.join(texts)}."
 
     def _park(self, uid: str, waiting: _Waiting, why: str) -> None:
         self._parked[uid] = self._active.pop(uid)
-        record: Record = self._api.store.get(POD, waiting.key)
+        record = self._api.store.get(POD, waiting.key)
+        known = pods.condition(record.body, "PodScheduled")
+        if (known.get("status"), known.get("message")) == ("False", why):
+            return
         now = stamp(self._clock.now())
         condition: Body = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
         condition |= {"lastProbeTime": None, "lastTransitionTime": now}
