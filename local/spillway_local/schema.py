@@ -21,9 +21,14 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "schema"
 EVENTS = {  # function to the pydantic model in its app.py that reads the event, or to the field that holds all of it
     "drain": "Event.event",
+    "intake": "Event",
+    "plan": "Event",
     "remove_node": "Event",
+    "scale_in": "Event.event",
+    "scale_out": "Event",
     "snapshot_cluster": "Tick",
     "snapshot_fleet": "Tick",
+    "verify_instances": "Event.event",
     "verify_nodes": "Event",
 }
 FOREIGN = {"widget"}  # their events are CloudWatch's own, and nothing in them is needed

@@ -77,7 +77,7 @@ def test_each_step_carries_its_fallbacks_in_order_with_counts(dumps: Dumps) -> N
 @pytest.mark.feature("SO-24")
 def test_a_pod_that_no_group_can_hold_has_a_reason_for_each_and_holds_up_nobody(dumps: Dumps) -> None:
     cluster = [
-        pod("dream", cpu="8", memory="8Gi", gpu=16, spec=TOLERATES),
+        pod("dream", cpu="1", memory="1Gi", gpu=16, spec=TOLERATES),
         pod("train", cpu="8", memory="8Gi", gpu=8, spec=TOLERATES),
         pod("web", count=3, cpu="1", memory="1Gi"),
     ]
