@@ -52,10 +52,13 @@ lint: setup ## Check style, types, layers, templates and the state machine
 	@$(RUN) cfn-lint .cache/transformed.json
 	@$(SAM_TOOL) sam validate --lint --template-file template.yaml
 	@$(SAM_TOOL) sam validate --lint --template-file template-region.yaml
-	@$(RUN) statelint --ignore URI statemachine/execute_plan.asl.json
+	@$(RUN) python -m spillway_local.lint_workflow statemachine/execute_plan.asl.json
 
 requirements: setup ## Write the layer's requirements from uv.lock
 	@$(EXPORT) > shared/requirements.txt
+
+permissions: setup ## Write what each function may do at AWS into docs/iam.md
+	@$(RUN) python -m spillway_local.iam
 
 build: setup ## Build what is deployed into .aws-sam (no docker, no account)
 	@$(SAM_TOOL) sam build
@@ -63,4 +66,4 @@ build: setup ## Build what is deployed into .aws-sam (no docker, no account)
 clean: ## Remove all that was built or installed here
 	rm -rf .venv $(TOOLS) .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup demo test invoke features bench schema format lint requirements build clean
+.PHONY: help setup demo test invoke features bench schema format lint requirements permissions build clean

@@ -94,6 +94,12 @@ def imported(handler: str) -> set[str]:
     return seen
 
 
+@cache
+def nodes(body: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a syntax tree."""
+    return tuple(ast.walk(body))
+
+
 # ---- names ----
 
 
@@ -142,9 +148,14 @@ def dotted_name(module: Module, node: ast.AST) -> str:
     return ""
 
 
-def _targets(module: Module, qualified: str, body: ast.AST) -> Iterator[Node]:
+@cache
+def _targets(module: Module, qualified: str, body: ast.AST) -> tuple[Node, ...]:
+    return tuple(dict.fromkeys(_named(module, qualified, body)))
+
+
+def _named(module: Module, qualified: str, body: ast.AST) -> Iterator[Node]:
     types = _types(module, qualified, body)
-    for node in ast.walk(body):
+    for node in nodes(body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield from resolve(dotted_name(module, node))
         elif isinstance(node, ast.Attribute):
@@ -157,7 +168,7 @@ def _types(module: Module, qualified: str, body: ast.AST) -> dict[str, str | Non
     types: dict[str, str | None] = {}
     if "." in qualified:
         types["self"] = f"{module.name}.{qualified.partition('.')[0]}"
-    for node in ast.walk(body):
+    for node in nodes(body):
         if isinstance(node, ast.arg) and node.annotation:
             types[node.arg] = _class(module, node.annotation)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

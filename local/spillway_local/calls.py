@@ -6,8 +6,9 @@ functions that do `getattr(client("ec2", region), operation)`. One without liter
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
-from spillway_local.callgraph import Module, dotted_name, project, reachable, resolve
+from spillway_local.callgraph import Module, dotted_name, nodes, project, reachable, resolve
 from spillway_local.cloudformation import ROOT
 from spillway_local.operations import operations
 
@@ -29,9 +30,14 @@ def called(handler: str) -> dict[str, str]:
     return found
 
 
-def _operations(module: Module, body: ast.AST) -> Iterator[tuple[str, int]]:
-    services = set(_services(module))
-    for node in ast.walk(body):
+@cache
+def _operations(module: Module, body: ast.AST) -> tuple[tuple[str, int], ...]:
+    return tuple(_read(module, body))
+
+
+def _read(module: Module, body: ast.AST) -> Iterator[tuple[str, int]]:
+    services = _services(module)
+    for node in nodes(body):
         if not isinstance(node, ast.Call):
             continue
         dotted = dotted_name(module, node.func)
@@ -48,12 +54,13 @@ def _operations(module: Module, body: ast.AST) -> Iterator[tuple[str, int]]:
             yield from ((f"{service}.{operation}", node.lineno) for service in services if operation in operations(service))
 
 
+@cache
 def _wrapper(module: Module, name: str) -> tuple[str, int] | None:
     """Service, and place of the parameter that names the operation, of `getattr(client("ec2", region), parameter)(…)`."""
     body = module.bodies.get(name)
     if isinstance(body, ast.FunctionDef):
         parameters = [one.arg for one in body.args.args]
-        for node in ast.walk(body):
+        for node in nodes(body):
             if (
                 isinstance(node, ast.Call)
                 and dotted_name(module, node.func).endswith(".getattr")
@@ -68,7 +75,7 @@ def _wrapper(module: Module, name: str) -> tuple[str, int] | None:
 def _refuse_escape(module: Module, call: ast.Call) -> None:
     """A client that is handed to another function would be out of this reader's sight."""
     if any(_is_client(module, argument) for argument in call.args):
-        is_wrapper = any(_wrapper(module, name) and call in ast.walk(body) for name, body in module.bodies.items())
+        is_wrapper = any(_wrapper(module, name) and call in nodes(body) for name, body in module.bodies.items())
         if not is_wrapper:
             raise UnreadableCall(f"{_place(module, call)}: a client is handed on; call its operation here")
 
@@ -77,14 +84,14 @@ def _is_client(module: Module, node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and dotted_name(module, node.func) == f"{_CLIENTS}.client"
 
 
-def _services(module: Module) -> Iterator[str]:
+@cache
+def _services(module: Module) -> frozenset[str]:
     """Services of which the module asks a client; any of its `x.operation()` may be on such a client."""
-    for body in module.bodies.values():
-        yield from _services_of(module, body)
+    return frozenset(service for body in module.bodies.values() for service in _services_of(module, body))
 
 
 def _services_of(module: Module, body: ast.AST) -> Iterator[str]:
-    return (_literal(module, node, 0) for node in ast.walk(body) if isinstance(node, ast.Call) and _is_client(module, node))
+    return (_literal(module, node, 0) for node in nodes(body) if isinstance(node, ast.Call) and _is_client(module, node))
 
 
 def _literal(module: Module, call: ast.Call, place: int) -> str:

@@ -1,13 +1,16 @@
 """What each function's code does at AWS against what its role in template.yaml allows; the two must be equal."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from spillway_local import calls, cloudformation
 from spillway_local.operations import permissions
 
+HEADING = "## Functions\n\n"
+_CODE = ("functions/", "shared/")
 CLUSTER_FUNCTIONS = frozenset({"snapshot_cluster", "verify_nodes", "drain", "remove_node"})
 
 
@@ -55,7 +58,8 @@ IMPLIED = (
 )  # fmt: skip
 
 
-def needed(function: str) -> dict[str, str]:
+@cache
+def needed(function: str) -> Mapping[str, str]:
     """IAM actions that the function needs, and why: a place in the source, or what is implied."""
     implied = {action: rule.source for rule in IMPLIED if function in (rule.functions or {function}) for action in rule.actions}
     called = {action: place for operation, place in calls.called(function).items() for action in permissions(operation)}
@@ -102,3 +106,28 @@ def _chosen(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def actions(statement: dict[str, Any]) -> list[str]:
     given: str | list[str] = statement["Action"]
     return [given] if isinstance(given, str) else given
+
+
+def page() -> str:
+    """The tables of docs/iam.md: each function's actions, with the line that needs them or what implies them."""
+    lines: list[str] = []
+    for function in sorted(cloudformation.functions()):
+        lines += [f"### {function}", "", "| Action | Needed by |", "|---|---|"]
+        places = {action: place.rpartition(":")[0] for action, place in needed(function).items() if place.startswith(_CODE)}
+        lines += [f"| `{action}` | {place} |" for action, place in sorted(places.items())]
+        lines += [""]
+    lines += ["### Implied by the way a function is run", "", "| Functions | Actions | Source |", "|---|---|---|"]
+    for rule in IMPLIED:
+        names = ", ".join(sorted(rule.functions)) or "all"
+        lines.append(f"| {names} | {', '.join(f'`{action}`' for action in sorted(rule.actions))} | {rule.source} |")
+    return "\n".join(lines) + "\n"
+
+
+def write() -> None:
+    """Renews the tables of docs/iam.md, below its heading `Functions`."""
+    path = cloudformation.ROOT / "docs/iam.md"
+    path.write_text(path.read_text(encoding="utf-8").partition(HEADING)[0] + HEADING + page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

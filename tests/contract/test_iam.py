@@ -81,6 +81,12 @@ def test_whoever_implies_a_permission_is_a_function() -> None:
     assert {name for rule in iam.IMPLIED for name in rule.functions} <= set(FUNCTIONS)
 
 
+def test_the_page_is_what_the_code_does() -> None:
+    """`make permissions` writes it anew."""
+    page = (cloudformation.ROOT / "docs/iam.md").read_text(encoding="utf-8")
+    assert page.partition(iam.HEADING)[2] == iam.page()
+
+
 # ---- the reader of calls ----
 
 

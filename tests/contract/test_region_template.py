@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from functions.intake import app
 from spillway_local.cloudformation import ROOT, load, resources
 
 REGION = "template-region.yaml"
@@ -43,6 +44,13 @@ def test_a_forwarder_in_the_home_region_is_refused() -> None:
     """Its own rules would match again what it forwards to its own bus, for ever."""
     (assertion,) = load(REGION)["Rules"]["NotAtHome"]["Assertions"]
     assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeRegion"}, {"Ref": "AWS::Region"}]}]}
+
+
+@pytest.mark.feature("EV-01")
+def test_the_handler_knows_every_kind_that_the_rules_let_through_and_no_other() -> None:
+    """What it does not know fails and ends in the dead letters."""
+    passed = {kind for pattern in rules("template.yaml").values() for kind in pattern["detail-type"]}
+    assert passed == app._NO_USE | {app._REFUSED, app._LAUNCHED}
 
 
 @pytest.mark.feature("EV-01")
