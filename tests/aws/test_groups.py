@@ -10,13 +10,13 @@ from botocore.stub import Stubber
 
 from spillway.aws import clients, groups
 from spillway.errors import AwsForbidden
-from tests.aws.answers import NOW, OURS, activity
-from tests.workflow.world import CLUSTER, HOME, open_world
+from tests.aws.account import HOME, open_account
+from tests.aws.answers import CLUSTER, NOW, OURS, activity
 
 
 @pytest.fixture
 def autoscaling() -> Iterator[Any]:
-    with open_world():
+    with open_account():
         boto3.client("ec2", HOME).create_launch_template(
             LaunchTemplateName="nodes", LaunchTemplateData={"InstanceType": "m5.large", "ImageId": "ami-12c6146b"}
         )
@@ -26,7 +26,7 @@ def autoscaling() -> Iterator[Any]:
 @pytest.fixture
 def answer() -> Iterator[Stubber]:
     """Answers in the order in which they are expected, and no others."""
-    with open_world(), Stubber(clients.client("autoscaling", HOME)) as stub:
+    with open_account(), Stubber(clients.client("autoscaling", HOME)) as stub:
         yield stub
         stub.assert_no_pending_responses()
 

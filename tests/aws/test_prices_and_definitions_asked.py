@@ -8,29 +8,27 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from spillway.aws import clients, definitions, market, memo
+from spillway.aws import clients, definitions, market
 from spillway.errors import AwsUnavailable
+from tests.aws.account import HOME, Account, open_account
 from tests.aws.answers import NOW, version
-from tests.workflow.world import HOME, World, open_world
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    memo.clear()
-    with open_world() as opened:
+def account() -> Iterator[Account]:
+    with open_account() as opened:
         yield opened
-    memo.clear()
 
 
 @pytest.fixture
-def pricing(world: World) -> Iterator[Stubber]:
+def pricing(account: Account) -> Iterator[Stubber]:
     with Stubber(clients.client("pricing", market.PRICING_REGION)) as stub:
         yield stub
         stub.assert_no_pending_responses()
 
 
 @pytest.fixture
-def ec2(world: World) -> Iterator[Stubber]:
+def ec2(account: Account) -> Iterator[Stubber]:
     with Stubber(clients.client("ec2", HOME)) as stub:
         yield stub
         stub.assert_no_pending_responses()
@@ -55,14 +53,14 @@ def test_asks_the_pricing_api_for_linux_on_shared_hardware(pricing: Stubber) -> 
     assert market.on_demand_prices("eu-west-3", ["m5.large"]) == {"m5.large": 0.112}
 
 
-def test_a_price_is_asked_once_in_twelve_hours_and_kept_when_aws_fails(world: World, pricing: Stubber) -> None:
+def test_a_price_is_asked_once_in_twelve_hours_and_kept_when_aws_fails(account: Account, pricing: Stubber) -> None:
     pricing.add_response("get_products", {"PriceList": [product("0.1")]})
     assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
 
-    world.clock.pass_s(11 * 3600)
+    account.pass_s(11 * 3600)
     assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
 
-    world.clock.pass_s(3600)
+    account.pass_s(3600)
     pricing.add_client_error("get_products", "InternalErrorException", http_status_code=400)
     assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
 
@@ -96,7 +94,7 @@ def test_spot_prices_are_those_of_now_for_all_types_at_once(ec2: Stubber) -> Non
     assert market.spot_prices(HOME, ["c5.large", "m5.large"]) == [item]
 
 
-def test_a_numbered_version_is_asked_once_and_the_latest_every_five_minutes(world: World, ec2: Stubber) -> None:
+def test_a_numbered_version_is_asked_once_and_the_latest_every_five_minutes(account: Account, ec2: Stubber) -> None:
     def groups_of(number: str) -> list[dict[str, Any]]:
         return [{"LaunchTemplate": {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "nodes", "Version": number}}]
 
@@ -105,11 +103,11 @@ def test_a_numbered_version_is_asked_once_and_the_latest_every_five_minutes(worl
         ec2.add_response("describe_launch_template_versions", answer, {"LaunchTemplateId": "lt-1", "Versions": [number]})
 
     for wait in (0, 299, 1):
-        world.clock.pass_s(wait)
+        account.pass_s(wait)
         assert len(definitions.launch_template_versions(HOME, groups_of("1") + groups_of("$Latest"))) == 2
 
 
-def test_eks_is_asked_about_its_own_groups_only(world: World) -> None:
+def test_eks_is_asked_about_its_own_groups_only(account: Account) -> None:
     tags = [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": "batch"}]
     managed = {"nodegroupName": "batch", "labels": {}, "createdAt": NOW - timedelta(days=1)}
     with Stubber(clients.client("eks", HOME)) as eks:
@@ -119,7 +117,7 @@ def test_eks_is_asked_about_its_own_groups_only(world: World) -> None:
         assert definitions.nodegroups(HOME, [{"Tags": tags}, {"Tags": tags[:1]}, {}]) == [{"nodegroup": managed}]
 
 
-def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(world: World) -> None:
+def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(account: Account) -> None:
     def managed(name: str) -> dict[str, Any]:
         return {"Tags": [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": name}]}
 
@@ -130,7 +128,7 @@ def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(world: World) ->
         assert definitions.nodegroups(HOME, [managed("gone"), managed("here")]) == [{"nodegroup": {"nodegroupName": "here"}}]
 
 
-def test_launch_configurations_are_asked_fifty_at_a_time(world: World) -> None:
+def test_launch_configurations_are_asked_fifty_at_a_time(account: Account) -> None:
     names = [f"lc{number:02}" for number in range(51)]
     with Stubber(clients.client("autoscaling", HOME)) as autoscaling:
         for part in (names[:50], names[50:]):

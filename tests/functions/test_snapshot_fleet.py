@@ -10,31 +10,28 @@ import pytest
 from botocore.exceptions import ClientError
 
 from functions.snapshot_fleet import app
-from spillway.aws import clients, groups, market, memo
+from spillway.aws import clients, groups, market
 from spillway.aws.table import snapshots
 from spillway.errors import AwsForbidden, AwsUnavailable, EventError, NotFound
 from spillway.model.fleet import CapacityType, FleetSnapshot
 from spillway.model.reason import Code
-from tests.aws.answers import OURS, activity, mixed
-from tests.workflow.world import CLUSTER, HOME, NOW, World, open_world
+from tests.aws.account import HOME, WEST, Account, open_account
+from tests.aws.answers import CLUSTER, NOW, OURS, activity, mixed
 
-WEST = "us-west-2"
 EVENTS = Path(__file__).parents[2] / "events"
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
     """Two regions, each with a group of m5.large; moto has no Pricing API."""
-    memo.clear()
     monkeypatch.setattr(market, "on_demand_prices", lambda region, types: dict.fromkeys(types, 0.096))
-    with open_world() as opened:
+    with open_account() as opened:
         for region in (HOME, WEST):
             clients.client("ec2", region).create_launch_template(
                 LaunchTemplateName="nodes", LaunchTemplateData={"InstanceType": "m5.large", "ImageId": "ami-12c6146b"}
             )
             create(region, "workers", DesiredCapacity=2)
         yield opened
-    memo.clear()
 
 
 def create(region: str, name: str, **fields: Any) -> None:
@@ -64,9 +61,9 @@ def fail(monkeypatch: pytest.MonkeyPatch, code: str, operation: str, region: str
     monkeypatch.setattr(clients, "pages", refused)
 
 
-def run(world: World) -> FleetSnapshot:
+def run(account: Account) -> FleetSnapshot:
     app.handler({}, None)
-    return snapshots.latest_fleet(world.table)
+    return snapshots.latest_fleet(account.table)
 
 
 def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
@@ -81,10 +78,10 @@ def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
 
 
 @pytest.mark.feature("FS-01")
-def test_reads_every_region_and_stores_what_it_saw(world: World) -> None:
+def test_reads_every_region_and_stores_what_it_saw(account: Account) -> None:
     answer = app.handler({}, None)
 
-    found = snapshots.latest_fleet(world.table)
+    found = snapshots.latest_fleet(account.table)
     assert answer == {"head": found.id, "groups": 2, "regions_unknown": [], "warnings": 0}
     assert (found.cluster, found.home_region, found.taken_at) == (CLUSTER, HOME, NOW)
     assert [group.key for group in found.groups] == ["us-east-1/workers", "us-west-2/workers"]
@@ -102,14 +99,14 @@ def test_reads_every_region_and_stores_what_it_saw(world: World) -> None:
     ("code", "error"), [("AccessDenied", AwsForbidden), ("RequestTimeout", AwsUnavailable)], ids=["forbidden", "silent"]
 )
 def test_a_region_that_fails_is_unknown_keeps_its_groups_and_stops_no_other(
-    world: World, monkeypatch: pytest.MonkeyPatch, code: str, error: type[Exception]
+    account: Account, monkeypatch: pytest.MonkeyPatch, code: str, error: type[Exception]
 ) -> None:
-    run(world)
+    run(account)
     fail(monkeypatch, code, "describe_auto_scaling_groups", WEST)
     create(HOME, "more")
-    world.clock.pass_s(60)
+    account.pass_s(60)
 
-    found = run(world)
+    found = run(account)
 
     east, west = found.regions
     assert (east.known, east.as_of) == (True, NOW + timedelta(seconds=60))
@@ -121,14 +118,14 @@ def test_a_region_that_fails_is_unknown_keeps_its_groups_and_stops_no_other(
 
 
 @pytest.mark.feature("FS-01")
-def test_when_no_region_answers_nothing_is_stored_and_the_run_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_no_region_answers_nothing_is_stored_and_the_run_fails(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     fail(monkeypatch, "AccessDenied", "describe_auto_scaling_groups")
 
     with pytest.raises(AwsForbidden, match="region us-east-1: IAM does not allow autoscaling:DescribeAutoScalingGroups"):
         app.handler({}, None)
 
     with pytest.raises(NotFound):
-        snapshots.latest_fleet(world.table)
+        snapshots.latest_fleet(account.table)
 
 
 OPTIONAL = {
@@ -140,12 +137,12 @@ OPTIONAL = {
 
 @pytest.mark.parametrize("operation", OPTIONAL)
 def test_an_optional_answer_that_is_forbidden_is_named_and_the_rest_is_read(
-    world: World, monkeypatch: pytest.MonkeyPatch, operation: str
+    account: Account, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     fail(monkeypatch, "UnauthorizedOperation", operation, WEST)
     monkeypatch.setattr("spillway.aws.reader.is_restless", lambda item: True)
 
-    found = run(world)
+    found = run(account)
 
     assert all(view.known for view in found.regions)
     assert len(found.groups) == 2
@@ -153,7 +150,7 @@ def test_an_optional_answer_that_is_forbidden_is_named_and_the_rest_is_read(
     assert f"region us-west-2: IAM does not allow {OPTIONAL[operation]}" in text
 
 
-def test_a_launch_template_that_is_gone_leaves_the_other_groups_alone(world: World) -> None:
+def test_a_launch_template_that_is_gone_leaves_the_other_groups_alone(account: Account) -> None:
     ec2 = clients.client("ec2", HOME)
     ec2.create_launch_template(
         LaunchTemplateName="gone-soon", LaunchTemplateData={"InstanceType": "m5.large", "ImageId": "ami-12c6146b"}
@@ -161,25 +158,25 @@ def test_a_launch_template_that_is_gone_leaves_the_other_groups_alone(world: Wor
     create(HOME, "odd", LaunchTemplate={"LaunchTemplateName": "gone-soon", "Version": "$Latest"})
     ec2.delete_launch_template(LaunchTemplateName="gone-soon")
 
-    odd, east, _ = run(world).groups
+    odd, east, _ = run(account).groups
 
     assert odd.problem.startswith("launch template gone-soon version $Latest cannot be read")
     assert east.template is not None
 
 
-def test_a_type_that_ec2_does_not_know_leaves_the_other_groups_alone(world: World) -> None:
+def test_a_type_that_ec2_does_not_know_leaves_the_other_groups_alone(account: Account) -> None:
     clients.client("ec2", HOME).create_launch_template(
         LaunchTemplateName="new-type", LaunchTemplateData={"InstanceType": "x99.large", "ImageId": "ami-12c6146b"}
     )
     create(HOME, "odd", LaunchTemplate={"LaunchTemplateName": "new-type", "Version": "$Latest"})
 
-    odd, east, _ = run(world).groups
+    odd, east, _ = run(account).groups
 
     assert odd.problem.startswith("instance type x99.large: DescribeInstanceTypes does not know it here")
     assert east.template is not None
 
 
-def test_spot_prices_are_asked_for_spot_groups_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spot_prices_are_asked_for_spot_groups_only(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     real = market.spot_prices
     monkeypatch.setattr(market, "spot_prices", lambda region, types: asked.append(region) or real(region, types))
@@ -196,7 +193,7 @@ def test_spot_prices_are_asked_for_spot_groups_only(world: World, monkeypatch: p
         **fields,
     )
 
-    found = {group.key: group for group in run(world).groups}
+    found = {group.key: group for group in run(account).groups}
 
     assert asked == [WEST]
     spot = found["us-west-2/spot"]
@@ -207,7 +204,7 @@ def test_spot_prices_are_asked_for_spot_groups_only(world: World, monkeypatch: p
 
 @pytest.mark.feature("FS-07")
 def test_activities_are_read_of_groups_that_miss_instances_or_failed_before(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, str | None]] = []
     refused = activity("VcpuLimitExceeded", age_s=30, AutoScalingGroupName="workers")
@@ -217,16 +214,16 @@ def test_activities_are_read_of_groups_that_miss_instances_or_failed_before(
         return [refused]
 
     monkeypatch.setattr(groups, "activities", told)
-    run(world)
+    run(account)
     assert asked == [], "all that is wanted is there"
 
     stop(HOME, "workers")
-    found = run(world)
+    found = run(account)
     assert asked == [(HOME, "workers")]
     assert [failure.text for failure in found.groups[0].failures] == ["VcpuLimitExceeded"]
 
     clients.client("autoscaling", HOME).set_desired_capacity(AutoScalingGroupName="workers", DesiredCapacity=1)
-    run(world)
+    run(account)
     assert asked == [(HOME, "workers")] * 2, "until the failure is over"
 
 
@@ -241,9 +238,9 @@ def stop(region: str, group: str) -> None:
 
 class TestMetrics:
     def test_all_are_written_at_each_run_for_the_fleet_and_by_region(
-        self, world: World, capsys: pytest.CaptureFixture[str]
+        self, account: Account, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        run(world)
+        run(account)
 
         quiet = {
             "InstancesInService": 2,
@@ -259,20 +256,20 @@ class TestMetrics:
         }
 
     def test_a_silent_region_counts_as_unknown_and_its_old_groups_do_not(
-        self, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, account: Account, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        run(world)
+        run(account)
         fail(monkeypatch, "RequestTimeout", "describe_auto_scaling_groups", WEST)
         capsys.readouterr()
 
-        run(world)
+        run(account)
 
         found = metrics(capsys)
         assert (found[""]["RegionsUnknown"], found[""]["InstancesDesired"]) == (1, 2)
         assert (found[WEST]["RegionsUnknown"], found[WEST]["InstancesDesired"]) == (1, 0)
 
     def test_a_run_without_any_answer_writes_them_too(
-        self, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, account: Account, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         fail(monkeypatch, "RequestTimeout", "describe_auto_scaling_groups")
 
@@ -283,26 +280,26 @@ class TestMetrics:
         assert (found["RegionsUnknown"], found["FleetSnapshots"]) == (2, 0)
 
     def test_a_refusal_is_counted_once(
-        self, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, account: Account, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         refused = activity("VcpuLimitExceeded", age_s=30, AutoScalingGroupName="workers")
         monkeypatch.setattr(groups, "activities", lambda region, group: [refused])
         stop(HOME, "workers")
 
-        run(world)
+        run(account)
         assert metrics(capsys)[""]["LaunchFailures"] == 1
 
-        run(world)
+        run(account)
         assert metrics(capsys)[""]["LaunchFailures"] == 0
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EVENTS.glob("snapshot_fleet.*.json")))
-def test_takes_each_sample_event(world: World, name: str) -> None:
+def test_takes_each_sample_event(account: Account, name: str) -> None:
     event = json.loads((EVENTS / name).read_text())
 
     assert app.handler(event, None)["groups"] == 2
 
 
-def test_an_event_with_a_bad_field_names_it(world: World) -> None:
+def test_an_event_with_a_bad_field_names_it(account: Account) -> None:
     with pytest.raises(EventError, match="event of snapshot_fleet: time: Input should be a valid datetime"):
         app.handler({"time": "yesterday"}, None)

@@ -1,8 +1,8 @@
 """What groups launch, as AWS answers it: launch templates, launch configurations, instance types, EKS node groups."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from spillway.aws import clients, groups
 from spillway.aws.memo import Memo
@@ -10,6 +10,7 @@ from spillway.errors import AwsUnavailable
 from spillway.telemetry import logger
 
 Item = Mapping[str, Any]
+V = TypeVar("V")
 
 _CONFIGURATIONS_PER_CALL = 50  # DescribeLaunchConfigurations refuses more names
 _FILTER_VALUES = 200  # EC2 refuses more values of a filter
@@ -99,22 +100,32 @@ def nodegroups(region: str, items: Iterable[Item]) -> list[Item]:
         for tags in map(groups.tags, items)
         if {"eks:cluster-name", "eks:nodegroup-name"} <= tags.keys()
     ]
+    return [{"nodegroup": answer["nodegroup"]} for answer in _nodegroups.get(wanted, _describe_nodegroups).values()]
 
-    def fetch(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], Item]:
-        return {key: clients.ask("eks", region, "describe_nodegroup", clusterName=key[1], nodegroupName=key[2]) for key in keys}
 
-    return [{"nodegroup": answer["nodegroup"]} for answer in _nodegroups.get(wanted, fetch).values()]
+def _describe_nodegroups(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], Item]:
+    def ask(region: str, cluster: str, name: str) -> Item:
+        return clients.ask("eks", region, "describe_nodegroup", clusterName=cluster, nodegroupName=name)
+
+    return _each(keys, ask)
 
 
 def _versions(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], list[Item]]:
-    """One call for each key: a call for several versions is refused whole when one of them is gone."""
-    found: dict[tuple[str, str, str], list[Item]] = {}
-    for key in keys:
-        region, template, version = key
+    def ask(region: str, template: str, version: str) -> list[Item]:
         which = "LaunchTemplateId" if template.startswith("lt-") else "LaunchTemplateName"
         request = {which: template, "Versions": [version]}
+        found: list[Item] = clients.ask("ec2", region, "describe_launch_template_versions", **request)["LaunchTemplateVersions"]
+        return found
+
+    return _each(keys, ask)
+
+
+def _each(keys: Iterable[tuple[str, str, str]], ask: Callable[[str, str, str], V]) -> dict[tuple[str, str, str], V]:
+    """One call for each key, so that one that is gone is only its own loss. Raises AwsForbidden: that concerns all."""
+    found: dict[tuple[str, str, str], V] = {}
+    for key in keys:
         try:
-            found[key] = clients.ask("ec2", region, "describe_launch_template_versions", **request)["LaunchTemplateVersions"]
+            found[key] = ask(*key)
         except AwsUnavailable as error:
-            logger.warning(f"launch template {template} version {version}: {error}")
+            logger.warning(f"{' '.join(key)} is left out: {error}")
     return found
