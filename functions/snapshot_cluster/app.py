@@ -16,6 +16,8 @@ from spillway.model.cluster import PodState
 from spillway.model.policy import Policy
 from spillway.telemetry import Metric, emit, logger
 
+_LOGGED = 20  # the snapshot has all of them
+
 
 class Tick(BaseModel):
     """The Scheduler's own event, of which nothing is needed: the cluster is the stack's."""
@@ -45,8 +47,8 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
             Metric.NODES_NOT_READY: counts["nodes"] - counts["nodes_ready"],
         },
     )
-    for warning in reading.snapshot.warnings:
-        logger.warning(warning.text, extra={"code": warning.code})
+    if reading.snapshot.warnings:
+        logger.warning("not all reads", extra={"warnings": [one.text for one in reading.snapshot.warnings[:_LOGGED]]})
     return {"head": head, **counts}
 
 

@@ -44,6 +44,11 @@ def test_a_node_without_a_provider_id_is_kept_for_fit_with_a_warning():
     assert "rack-7" in warning.text
 
 
+def test_a_rack_of_such_nodes_is_one_warning():
+    (warning,) = snapshot_of(*(node(f"rack-{at:02}", spec={"providerID": None}) for at in range(12))).warnings
+    assert "rack-00, rack-01, rack-02, rack-03, rack-04 and 7 more" in warning.text
+
+
 def test_a_node_may_name_its_instance_by_labels():
     labels = {"aws/id": "i-0b", "aws/az": "us-east-1c"}
     assert read(spec={"providerID": None}, labels=labels).machine == Machine(

@@ -198,7 +198,7 @@ class TestWhatDoesNotRead:
         assert "pod default/bad" in warning.text
         assert "'lots'" in warning.text
 
-    @pytest.mark.parametrize("wrong", [{"cpu": "lots"}, {"spec": {"containers": "none"}}])
+    @pytest.mark.parametrize("wrong", [{"cpu": "lots"}, {"spec": {"containers": "none"}}, {"creationTimestamp": "today"}])
     def test_a_node_never_looks_idle_because_its_pod_does_not_read(self, wrong):
         broken = pod("bad", node="n1", **wrong)
         found = set_of(snapshot_of(broken, node("n1")), "bad")
@@ -209,6 +209,17 @@ class TestWhatDoesNotRead:
         assert [warning.text for warning in seen.warnings] == [
             "pod without a readable name is set aside: Object missing required field `name` - at `$.metadata`"
         ]
+
+    def test_an_object_that_is_no_text_stops_no_other(self):
+        found = Objects()
+        found.add(listed(pod("a"), pod("b")).replace(b'"b"', b'"\xff"'))
+        seen = reduce(found, cluster="c", taken_at=NOW)
+        assert [pods.names for pods in seen.pods] == [("a",)]
+        assert len(seen.warnings) == 1
+
+    @pytest.mark.parametrize("item", [{"kind": 5}, 3, None])
+    def test_an_item_of_no_kind_stops_no_other(self, item):
+        assert set_of(snapshot_of(item, pod("a")), "a").names == ("a",)
 
     def test_kinds_that_nobody_reads_are_passed_over(self):
         assert snapshot_of({"kind": "ConfigMap", "metadata": {"name": "a"}}, {"kind": "Secret"}).warnings == ()

@@ -90,9 +90,24 @@ def test_the_server_says_how_long_to_wait(world: World):
 def test_what_does_not_pass_is_an_error_that_names_server_and_list(world: World):
     world.api.fail("list", "pods", 503, times=99)
 
-    with pytest.raises(ClusterUnavailable, match=rf"cluster prod: .*{world.api.url}.*list pods: 503.*4 attempts"):
+    with pytest.raises(ClusterUnavailable, match=rf"cluster prod: .*{world.api.url}.*list pods: 503.*attempts: 4"):
         read(world.session)
     assert world.api.requests["list", "pods"] == 4
+
+
+def test_it_gives_up_in_time_to_say_why(world: World, monkeypatch: pytest.MonkeyPatch):
+    from spillway.kube import retry
+
+    def sleep(seconds: float) -> None:
+        world.time.call_in(seconds, lambda: None)
+        world.time.run(limit_s=seconds)
+
+    monkeypatch.setattr(retry, "sleep", sleep)
+    monkeypatch.setattr(retry, "BUDGET_S", 15.0)
+    world.api.fail("list", "nodes", 429, times=99, retry_after=9)
+
+    with pytest.raises(ClusterUnavailable, match="attempts: 3"):
+        read(world.session)
 
 
 def test_a_cut_connection_is_tried_again(world: World):

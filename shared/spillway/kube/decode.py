@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from spillway.kube import fields
-from spillway.kube.nodes import node_of, warning_of
+from spillway.kube.nodes import is_nameless, no_provider_id, node_of
 from spillway.kube.pods import Recipe, holds_a_node, identified, is_finished, keys_read, recipe_of, resized, shape_of, state_of
 from spillway.kube.scheduling import requirements
 from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
@@ -24,6 +24,7 @@ _pod = msgspec.json.Decoder(fields.Pod)
 _bare_pod = msgspec.json.Decoder(fields.BarePod)
 _node = msgspec.json.Decoder(fields.Node)
 _budget = msgspec.json.Decoder(fields.Budget)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)  # a string of an object may be no UTF-8
 
 
 class _SeenPod(NamedTuple):
@@ -61,7 +62,7 @@ class Objects:
                 return ""
             kind = envelope.kind.removesuffix("List")  # items of a PodList do not say what they are
             for item in envelope.items:
-                self._add_one(kind or _kind.decode(item).kind, item)
+                self._add_one(kind or _kind_of(item), item)
         return (envelope.metadata.next_page or "") if envelope.metadata else ""
 
     def forget(self, kind: str) -> None:
@@ -76,7 +77,7 @@ class Objects:
             return
         try:
             reader(raw)
-        except msgspec.ValidationError as error:
+        except _UNREADABLE as error:
             self._set_aside(kind, raw, str(error))
 
     def _add_pod(self, raw: Raw | bytes) -> None:
@@ -101,7 +102,7 @@ class Objects:
         name = f"{kind.lower()} without a readable name"
         try:
             bare = _bare_pod.decode(raw)
-        except msgspec.ValidationError:
+        except _UNREADABLE:
             pass
         else:
             namespace = bare.metadata.namespace or "default"
@@ -109,7 +110,7 @@ class Objects:
             if kind == "Pod" and holds_a_node(bare):
                 # A node must not look idle because its pod does not read.
                 node = bare.spec.node_name or "" if bare.spec else ""
-                seen = _SeenPod(None, PodState.BOUND, node, bare.metadata.creation_timestamp)
+                seen = _SeenPod(None, PodState.BOUND, node, None)
                 self.pods[namespace, bare.metadata.name] = seen
         self.unreadable[kind].append(_unreadable(name, problem))
 
@@ -132,16 +133,18 @@ def reduce(objects: Objects, *, cluster: str, taken_at: datetime, server_version
 
 
 def _nodes(objects: Objects, taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:
+    nameless: list[str] = []
     for raw in objects.nodes.values():
         try:
             node = node_of(raw, taken_at)
         except QuantityError as error:
             warnings.append(_unreadable(f"node {raw.metadata.name}", str(error)))
             continue
-        warning = warning_of(raw, node)
-        if warning:
-            warnings.append(warning)
+        if is_nameless(raw, node):
+            nameless.append(node.name)
         yield node
+    if nameless:
+        warnings.append(no_provider_id(sorted(nameless)))
 
 
 def _pods(objects: Objects, taken_at: datetime, warnings: list[Reason]) -> tuple[list[PodShape], list[PodSet]]:
@@ -183,6 +186,13 @@ def _pods(objects: Objects, taken_at: datetime, warnings: list[Reason]) -> tuple
         )
         for (shape, state, node), pods in together.items()
     ]
+
+
+def _kind_of(item: Raw) -> str:
+    try:
+        return _kind.decode(item).kind
+    except _UNREADABLE:
+        return ""  # no kind of ours
 
 
 def _opaque(namespace: str) -> PodShape:

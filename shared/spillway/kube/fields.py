@@ -131,10 +131,15 @@ class BareStatus(Part):
     phase: str | None = None
 
 
+class BareMeta(Part):
+    name: str
+    namespace: str | None = None
+
+
 class BarePod(Part):
     """What must be known of a pod that cannot be read otherwise: that it is there, and where."""
 
-    metadata: Meta
+    metadata: BareMeta
     spec: BareSpec | None = None
     status: BareStatus | None = None
 

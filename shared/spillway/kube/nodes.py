@@ -1,5 +1,6 @@
 """Kubernetes nodes to the model's."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from spillway.kube import fields, markers
@@ -7,6 +8,8 @@ from spillway.kube.machines import machine_of
 from spillway.model import quantity
 from spillway.model.cluster import Node, Taint
 from spillway.model.reason import Code, Reason
+
+_NAMED = 5
 
 
 def node_of(raw: fields.Node, taken_at: datetime) -> Node:
@@ -31,12 +34,16 @@ def node_of(raw: fields.Node, taken_at: datetime) -> Node:
     )
 
 
-def warning_of(raw: fields.Node, node: Node) -> Reason | None:
-    """A node that says nothing of its instance is used for fit and never touched; its owner should know."""
-    if node.machine is not None or (raw.spec and raw.spec.provider_id):
-        return None
+def is_nameless(raw: fields.Node, node: Node) -> bool:
+    """It says nothing of its instance, so it is used for fit and never touched; its owner should know."""
+    return node.machine is None and not (raw.spec and raw.spec.provider_id)
+
+
+def no_provider_id(names: Sequence[str]) -> Reason:
+    """One warning for all of them: a rack of physical nodes is not news of its own, node by node."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return Reason(
         code=Code.NO_PROVIDER_ID,
-        text=f"node {node.name} has no spec.providerID: pods may go to it, but it is never drained or ended; "
-        "set kubelet's --provider-id=aws:///<zone>/<instance>",
+        text=f"no spec.providerID on node {', '.join(names[:_NAMED])}{more}: pods may go there, "
+        "but it is never drained or ended; set kubelet's --provider-id=aws:///<zone>/<instance>",
     )

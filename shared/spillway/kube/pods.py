@@ -92,11 +92,9 @@ def recipe_of(pod: fields.Pod) -> Recipe:
         pod_level=bytes(spec.resources),
         containers=tuple(ContainerRequest("", bytes(c.resources)) for c in spec.containers),
         init=tuple(ContainerRequest("", bytes(c.resources), c.restart_policy == "Always") for c in init),
-        host_ports=tuple(sorted(set(_host_ports(pod)))),
-        claims=tuple(sorted(_claims(pod))),
-        resource_claims=tuple(
-            sorted(c.resource_claim_name or c.resource_claim_template_name or "" for c in spec.resource_claims or ())
-        ),
+        host_ports=_host_ports(spec),
+        claims=_claims(pod) if spec.volumes else (),
+        resource_claims=_resource_claims(spec) if spec.resource_claims else (),
     )
 
 
@@ -173,17 +171,22 @@ def _unpinned(term: NodeSelectorTerm) -> NodeSelectorTerm:
     return msgspec.structs.replace(term, fields=kept)
 
 
-def _host_ports(pod: fields.Pod) -> Iterator[tuple[int, str, str]]:
-    sidecars = (c for c in pod.spec.init_containers or () if c.restart_policy == "Always")
-    for container in (*pod.spec.containers, *sidecars):
-        for port in container.ports or ():
-            if port.host_port:
-                yield port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0"  # noqa: S104
+def _host_ports(spec: fields.PodSpec) -> tuple[tuple[int, str, str], ...]:
+    sidecars = [c for c in spec.init_containers or () if c.restart_policy == "Always"]
+    ports = [port for c in (*spec.containers, *sidecars) if c.ports for port in c.ports if port.host_port]
+    return tuple(sorted({(port.host_port or 0, port.protocol or "TCP", port.host_ip or "0.0.0.0") for port in ports}))  # noqa: S104
 
 
-def _claims(pod: fields.Pod) -> Iterator[str]:
+def _claims(pod: fields.Pod) -> tuple[str, ...]:
+    found = []
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim:
-            yield volume.persistent_volume_claim.claim_name
+            found.append(volume.persistent_volume_claim.claim_name)
         elif volume.ephemeral is not None:
-            yield f"{pod.metadata.name}-{volume.name}"  # the API's own name for it
+            found.append(f"{pod.metadata.name}-{volume.name}")  # the API's own name for it
+    return tuple(sorted(found))
+
+
+def _resource_claims(spec: fields.PodSpec) -> tuple[str, ...]:
+    claims = spec.resource_claims or ()
+    return tuple(sorted(c.resource_claim_name or c.resource_claim_template_name or "" for c in claims))

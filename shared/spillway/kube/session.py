@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from spillway import clock
 from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
 from spillway.kube import retry
 from spillway.kube.fields import Part
@@ -21,7 +22,7 @@ from spillway.model.access import Access
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
-_TIMEOUT_S = (5, 30)  # to connect; between two bytes of an answer
+_TIMEOUT_S = (5, 15)  # to connect; between two bytes of an answer
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -88,8 +89,9 @@ class Session:
         ClusterForbidden and ClusterUnavailable. Every write of ours bears a repetition: a patch carries a
         resourceVersion, a delete and an eviction a uid.
         """
-        problem = ""
-        for attempt in range(retry.ATTEMPTS):
+        began, attempt = clock.utcnow(), 0
+        while True:
+            attempt += 1
             answer = self._once(method, path, query, body, content_type)
             if isinstance(answer, str):
                 problem, after = answer, None
@@ -98,10 +100,9 @@ class Session:
             else:
                 self._refuse(answer, *what)
                 problem, after = f"{answer.status} {answer.message}".strip(), answer.headers.get("Retry-After")
-            if attempt + 1 < retry.ATTEMPTS:
-                retry.wait(attempt, after)
-        verb, resource = what
-        raise self.unavailable(f"{verb} {resource}: {problem} ({retry.ATTEMPTS} attempts)")
+            if attempt == retry.ATTEMPTS or (clock.utcnow() - began).total_seconds() >= retry.BUDGET_S:
+                raise self.unavailable(f"{' '.join(what)}: {problem} (attempts: {attempt})")
+            retry.wait(attempt - 1, after)
 
     def unavailable(self, problem: str) -> ClusterUnavailable:
         return ClusterUnavailable(self.cluster, self.access.server, problem)
