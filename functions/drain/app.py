@@ -114,6 +114,7 @@ def _begin(asked: Begin) -> dict[str, Any]:
     if not problem and nodes.cordon(session, step.node, asked.plan_id, clock.utcnow()) is None:
         problem = "" if step.why in _NODE_MAY_BE_GONE else f"node {step.node} is gone"
     if problem:
+        nodes.uncordon(session, step.node, asked.plan_id)  # an earlier try of this task may have come as far
         _conclude(task, step, OutcomeStatus.CHANGED, problem)
         return _given_up(problem)
     return _draining(task.policy.drain.settle_s)

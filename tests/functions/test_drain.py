@@ -100,6 +100,14 @@ class TestBegin:
         assert told is not None
         assert (told.status, told.reason) == (OutcomeStatus.CHANGED, reason)
 
+    def test_a_retry_that_finds_a_new_pod_takes_its_own_cordon_back(self, world: World):
+        world.plan(scale_in=(scale_in(),))
+        begin(world)
+        world.api.add(running("web-0"))
+
+        assert begin(world)["status"] == "abandoned"
+        assert untouched(world)
+
     def test_a_node_that_another_plan_drains_is_not_touched(self, world: World):
         world.plan(scale_in=(scale_in(),))
         leases.node(world.table, "n1", "p0", 7, world.time.now() + timedelta(seconds=60))
