@@ -13,11 +13,15 @@ from spillway.planner.view import View
 
 @dataclass
 class Lot:
-    """Pods of one shape that wait. `left` of them have no place yet; `kind` is the shape's in `Fit`."""
+    """Pods of one shape that wait. `left` of them have no place yet; `kind` is the shape's in `Fit`.
+
+    `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names.
+    """
 
     shape: PodShape
     pods: PodSet
     count: int
+    moving: bool = False
     need: Need = ()
     kind: int = 0
     left: int = 0
@@ -26,8 +30,8 @@ class Lot:
         self.left = self.count
 
     @property
-    def rank(self) -> tuple[int, datetime, str, str]:
-        return -self.shape.priority, self.pods.created[0], self.pods.names[0], self.shape.id
+    def rank(self) -> tuple[int, bool, datetime, str, str]:
+        return -self.shape.priority, self.moving, self.pods.created[0], self.pods.names[0], self.shape.id
 
     def place(self, target: str, pods: int) -> Placement:
         """Takes the next `pods` of the queue."""
@@ -81,7 +85,26 @@ def waiting(view: View) -> list[Lot]:
             old_enough = sum(created <= limit for created in pods.created)
             if old_enough:
                 lots.append(Lot(shape, pods, old_enough))
-    return sorted(lots, key=lambda lot: lot.rank)
+    return sorted([*lots, *_moving(view)], key=lambda lot: lot.rank)
+
+
+def _moving(view: View) -> Iterable[Lot]:
+    """Pods of nodes that leave, as far as a controller makes them anew. A pod that leaves already has its successor
+    among those that wait, but for a StatefulSet's, which comes back under its own name."""
+    found: dict[str, list[tuple[datetime, str]]] = {}
+    for live in view.nodes:
+        if live.is_leaving or live.node.name in view.draining:
+            for pods in live.workload:
+                owner = view.shapes[pods.shape].owner_kind
+                if owner == "StatefulSet" or (owner and pods.state == PodState.BOUND):
+                    found.setdefault(pods.shape, []).extend(zip(pods.created, pods.names, strict=True))
+    for shape_id, members in found.items():
+        shape = view.shapes[shape_id]
+        if asks(shape, view.policy):
+            created, names = zip(*sorted(members), strict=True)
+            yield Lot(
+                shape, PodSet(shape=shape_id, state=PodState.BOUND, names=names, created=created), len(names), moving=True
+            )
 
 
 def asks(shape: PodShape, policy: Policy) -> bool:

@@ -10,10 +10,10 @@ from spillway.model.base import encode
 from spillway.model.cluster import ClusterSnapshot
 from spillway.model.fleet import FleetSnapshot
 from spillway.model.memory import Memory
-from spillway.model.plan import Plan, Summary
+from spillway.model.plan import Placement, Plan, Summary
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
-from spillway.planner import demand, prices, supply
+from spillway.planner import demand, prices, supply, unjudged
 from spillway.planner.amounts import Dimensions
 from spillway.planner.buy import Purchase, buy
 from spillway.planner.demand import Lot
@@ -24,7 +24,6 @@ from spillway.planner.limits import ledger
 from spillway.planner.market import Market
 from spillway.planner.place import place
 from spillway.planner.rooms import Kind, Rooms
-from spillway.planner.rules import UNJUDGED
 from spillway.planner.scale_in import Shrink
 from spillway.planner.scale_out import Growth
 from spillway.planner.supply import Source, Supply
@@ -45,6 +44,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     dimensions, fit = Dimensions(shapes), Fit(shapes)
     for lot in lots:
         lot.need, lot.kind = dimensions.need(lot.shape), fit.shape_kind(lot.shape)
+    waiting = [lot for lot in lots if not lot.moving]
     judged = [lot for lot in lots if not lot.shape.resource_claims]
 
     rooms = Rooms(seen, dimensions, fit, {}).all(gaps)
@@ -66,11 +66,11 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         created_at=now,
         policy_version=version(policy),
         snapshots=(cluster.id, fleet.id),
-        summary=_summary(seen, lots, sum(p.pods for p in nominated), placed.pods, purchase, shrink),
+        summary=_summary(seen, waiting, nominated, placed.pods, new, purchase, shrink),
         scale_out=tuple(grow),
         scale_in=tuple(leave),
         give_back=tuple(give_back(seen, gaps, len(grow) + len(leave) + 1)),
-        unserved=tuple(explain.unserved(lot, lot.left) for lot in lots if lot.left),
+        unserved=tuple(explain.unserved(lot, lot.left) for lot in waiting if lot.left),
         kept=tuple(shrink.reasons()),
         warnings=tuple(_warnings(seen, lots)),
         placements=(*nominated, *placed.placements, *new),
@@ -100,19 +100,24 @@ def _below_min(seen: View, gaps: Mapping[str, Gap], market_supply: Supply) -> li
 
 
 def _summary(
-    seen: View, lots: Sequence[Lot], meant: int, on_rooms: Mapping[Kind, int], purchase: Purchase, shrink: Shrink
+    seen: View,
+    waiting: Sequence[Lot],
+    nominated: Sequence[Placement],
+    on_rooms: Mapping[Kind, int],
+    on_new: Sequence[Placement],
+    purchase: Purchase,
+    shrink: Shrink,
 ) -> Summary:
-    on_new = sum(pods for node in purchase.nodes for _, pods in node.pods)
-    waiting = sum(lot.count for lot in lots)
+    meant = sum(placement.pods for placement in nominated)
     before = sum(prices.known(g) * sum(i.is_member for i in g.instances) for g in seen.groups.values())
     new = sum(prices.known(node.source.group) for node in purchase.nodes)
     gone = sum(prices.known(live.group) for live, _ in shrink.removed if live.group)
     return Summary(
-        pods_pending=waiting + meant,
+        pods_pending=sum(lot.count for lot in waiting) + meant,
         pods_on_free_room=on_rooms[Kind.LIVE] + on_rooms[Kind.CORDONED] + meant,
         pods_on_coming_nodes=on_rooms[Kind.COMING],
-        pods_on_new_nodes=on_new,
-        pods_unserved=sum(lot.left for lot in lots),
+        pods_on_new_nodes=sum(placement.pods for placement in on_new),
+        pods_unserved=sum(lot.left for lot in waiting),
         nodes_new=len(purchase.nodes),
         nodes_removed=len(shrink.removed),
         price_usd_h_new=_dollars(new),
@@ -127,15 +132,7 @@ def _dollars(amount: float) -> float:
 
 def _warnings(seen: View, lots: Sequence[Lot]) -> Iterable[Reason]:
     found = [*seen.cluster.warnings, *seen.fleet.warnings, *supply.warnings(seen), *_silent(seen)]
-    carried = {name: sum(carries(lot.shape) for lot in lots) for name, carries in UNJUDGED.items()}
-    named = [f"{name} ({count} {'shape' if count == 1 else 'shapes'})" for name, count in carried.items() if count]
-    if named:
-        found.append(
-            Reason(
-                code=Code.RULES_NOT_JUDGED,
-                text=f"pods carry rules that are not judged yet, and are planned by the others: {', '.join(named)}",
-            )
-        )
+    found += unjudged.warnings(seen.policy, lots)
     return sorted(set(found), key=lambda warning: (warning.code, warning.text))
 
 

@@ -22,14 +22,16 @@ class Placed:
     uncordon: dict[str, list[str]] = field(default_factory=dict)
     serves: dict[str, dict[int, int]] = field(default_factory=dict)
 
-    def add(self, index: int, room: Room, placement: Placement) -> None:
-        self.placements.append(placement)
-        self.pods[room.kind] += placement.pods
+    def add(self, index: int, lot: Lot, room: Room, pods: int) -> None:
+        placement = lot.place(room.target, pods)
+        if not lot.moving:
+            self.placements.append(placement)
+            self.pods[room.kind] += pods
         if room.kind is Kind.CORDONED:
             if room.target not in self.used:
                 self.uncordon.setdefault(room.group, []).append(room.target)
             served = self.serves.setdefault(room.group, {})
-            served[index] = served.get(index, 0) + placement.pods
+            served[index] = served.get(index, 0) + pods
         self.used.add(room.target)
 
 
@@ -42,7 +44,7 @@ def place(lots: Sequence[Lot], rooms: Sequence[Room], fit: Fit) -> Placed:
             open_rooms = [room for room in open_rooms if most(room.free, least[index // PRUNE_EVERY], 1)]
         for room, number in _rooms_for(lot, open_rooms, fit):
             subtract(room.free, lot.need, number)
-            found.add(index, room, lot.place(room.target, number))
+            found.add(index, lot, room, number)
     return found
 
 

@@ -70,7 +70,7 @@ class Rooms:
         group = live.group.key if live.group else ""
         is_empty = not live.workload
         if node.cordon and live.group:
-            if not node.ready:
+            if not node.ready or not view.may_grow:
                 return None
             taints = tuple(taint for taint in node.taints if taint.key not in OUR_TAINTS)
             host = Host(node.name, node.labels, _repelling(taints))

@@ -156,7 +156,7 @@ class Shrink:
         """Nodes that we cordoned and that neither go nor are drained are given back to the scheduler."""
         waits = (Code.BUDGET, Code.STALE_VIEW, Code.REGION_UNKNOWN)
         found: dict[str, list[str]] = defaultdict(list)
-        if self.view.policy.mode in (Mode.OFF, Mode.SCALE_IN_ONLY):
+        if not self.view.may_grow:
             return
         for live in self.view.nodes:
             node, reason = live.node, self.kept.get(live.node.name)

@@ -56,7 +56,7 @@ class Growth:
     def _deal(self) -> tuple[list[Placement], dict[str, dict[int, int]]]:
         """New nodes are numbered within their group, after those that were coming already. Pods served, by group and lot."""
         number = {key: gap.coming for key, gap in self.gaps.items()}
-        index = {lot.shape.id: i for i, lot in enumerate(self.lots)}
+        index = {id(lot): i for i, lot in enumerate(self.lots)}
         served: dict[str, dict[int, int]] = {key: dict(pods) for key, pods in self.placed.serves.items()}
         placements = []
         for node in self.purchase.nodes:
@@ -64,8 +64,10 @@ class Growth:
             mine = served.setdefault(key, {})
             for item, pods in node.pods:
                 for lot, part in self.market.items[item].deal(pods):
-                    placements.append(lot.place(f"{key}#{number[key]}", part))
-                    mine[index[lot.shape.id]] = mine.get(index[lot.shape.id], 0) + part
+                    placement = lot.place(f"{key}#{number[key]}", part)
+                    if not lot.moving:
+                        placements.append(placement)
+                    mine[index[id(lot)]] = mine.get(index[id(lot)], 0) + part
             number[key] += 1
         return placements, served
 

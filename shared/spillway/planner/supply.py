@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from spillway.model.fleet import NodeGroup
-from spillway.model.policy import Mode, RegionMode
+from spillway.model.policy import RegionMode
 from spillway.model.reason import Code, Reason
 from spillway.planner import prices
 from spillway.planner.amounts import Dimensions, has_accelerator
@@ -82,9 +82,8 @@ def _refusal(view: View, group: NodeGroup, gap: Gap) -> Reason | None:
 
 def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, str]]:
     """What keeps a group from being asked, the most lasting first; "" where it does not."""
-    mode, region = view.policy.mode, group.region
-    frozen = mode in (Mode.SCALE_IN_ONLY, Mode.OFF)
-    yield Code.DISABLED, f"the policy's mode is {mode}" if frozen else ""
+    region = group.region
+    yield Code.DISABLED, "" if view.may_grow else f"the policy's mode is {view.policy.mode}"
     yield Code.IGNORED, "the policy ignores this group" if view.policy_of(group).ignore else ""
     foreign = view.is_eks and region != view.fleet.home_region
     yield Code.SINGLE_REGION, f"nodes of an EKS cluster live in its own region {view.fleet.home_region}" if foreign else ""

@@ -8,7 +8,7 @@ from functools import cached_property
 from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
 from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
-from spillway.model.policy import GroupPolicy, Policy
+from spillway.model.policy import GroupPolicy, Mode, Policy
 
 RUNNING = (PodState.BOUND, PodState.TERMINATING)
 EKS_NODE_GROUP = "eks.amazonaws.com/nodegroup"
@@ -62,6 +62,11 @@ class View:
     def max_of(self, group: NodeGroup) -> int:
         own = self.policy_of(group).max
         return group.max_size if own is None else min(group.max_size, own)
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether the policy's mode lets nodes come, or come back."""
+        return self.policy.mode not in (Mode.SCALE_IN_ONLY, Mode.OFF)
 
     def is_young(self, moment: datetime | None, group: NodeGroup) -> bool:
         """Less than the provision time ago."""

@@ -1,0 +1,31 @@
+"""What pods and people ask for and the planner does not judge yet: said in a warning, never passed over in silence."""
+
+from collections.abc import Iterable, Sequence
+
+from spillway.model.policy import Policy
+from spillway.model.reason import Code, Reason
+from spillway.planner.demand import Lot
+from spillway.planner.rules import UNJUDGED
+
+
+def warnings(policy: Policy, lots: Sequence[Lot]) -> Iterable[Reason]:
+    carried = {name: sum(carries(lot.shape) for lot in lots) for name, carries in UNJUDGED.items()}
+    named = [f"{name} ({count} {'shape' if count == 1 else 'shapes'})" for name, count in carried.items() if count]
+    if named:
+        text = f"pods carry rules that are not judged yet, and are planned by the others: {', '.join(named)}"
+        yield Reason(code=Code.RULES_NOT_JUDGED, text=text)
+    if fields := list(_fields(policy)):
+        text = f"the policy sets fields that are not judged yet and change nothing: {', '.join(fields)}"
+        yield Reason(code=Code.RULES_NOT_JUDGED, text=text)
+
+
+def _fields(policy: Policy) -> Iterable[str]:
+    out, into = policy.scale_out, policy.scale_in
+    if not isinstance(out.objective, str):
+        yield "scale_out.objective (expanders; the least cost is taken)"
+    if any(out.headroom.percent.values()) or out.headroom.fixed or out.headroom.spare_nodes_per_group:
+        yield "scale_out.headroom"
+    if into.max_age_s is not None:
+        yield "scale_in.max_age_s"
+    if into.drift:
+        yield "scale_in.drift"

@@ -1,0 +1,66 @@
+"""Desired that nothing will fill is lowered to what is there."""
+
+import pytest
+
+from spillway.model.memory import Memory
+from tests.builders import ago, desired, group, node, plan_for, pod, policy, refusal
+from tests.planner.test_free_room_first import request
+
+THREE = [node(f"n{i}") for i in range(3)]
+
+
+@pytest.mark.feature("SO-03")
+def test_what_aws_refused_is_given_back_and_ends_no_instance() -> None:
+    plan = plan_for(*THREE, group("p5", nodes=THREE, desired=5, failures=(refusal(1800),)))
+    [step] = plan.give_back
+    assert (step.from_desired, step.to_desired, plan.scale_in) == (5, 3, ())
+    assert "no capacity" in step.reason.text
+
+
+def test_it_is_never_lowered_below_a_min() -> None:
+    failing = {"desired": 5, "failures": (refusal(60),)}
+    assert plan_for(group("g", min_size=4, **failing)).give_back[0].to_desired == 4
+    assert plan_for(group("g", **failing), rules=policy(groups={"g": {"min": 3}})).give_back[0].to_desired == 3
+    assert not plan_for(group("g", min_size=5, **failing)).give_back
+
+
+def test_what_an_open_request_owns_is_left_to_its_owner() -> None:
+    plan = plan_for(group("g", desired=5, failures=(refusal(30),)), memory=Memory(requests=(request(nodes=2),)))
+    [step] = plan.give_back
+    assert (step.from_desired, step.to_desired) == (5, 2)
+
+
+def test_a_gap_that_may_still_close_stays() -> None:
+    assert not plan_for(group("g", desired=5, launching=5, launching_since=ago(60))).give_back
+    assert not plan_for(group("g", desired=5)).give_back
+
+
+@pytest.mark.parametrize("fields", [{"launching": 2, "launching_since": ago(901)}, {"suspended": ("Launch",)}])
+def test_a_gap_that_nobody_closes_goes(fields: dict[str, object]) -> None:
+    assert plan_for(group("g", desired=2, **fields)).give_back[0].to_desired == 0  # type: ignore[arg-type]
+
+
+def test_an_orphaned_request_is_closed_when_its_time_is_over() -> None:
+    plan = plan_for(group("g", desired=2), memory=Memory(requests=(request(orphan=True, asked_at=ago(901)),)))
+    assert plan.give_back[0].to_desired == 0
+    young = plan_for(group("g", desired=2), memory=Memory(requests=(request(orphan=True),)))
+    assert not young.give_back
+
+
+def test_a_success_after_the_refusal_disproves_it() -> None:
+    new = node("new", age_s=30)
+    plan = plan_for(new, group("g", nodes=[new], desired=2, failures=(refusal(300),)))
+    assert not plan.give_back
+
+
+def test_a_silent_region_and_an_ignored_group_are_left_alone() -> None:
+    failing = group("g", desired=5, failures=(refusal(60),))
+    assert not plan_for(failing, silent=["us-east-1"]).give_back
+    assert not plan_for(failing, rules=policy(groups={"g": {"ignore": True}})).give_back
+    assert not plan_for(failing, rules=policy(mode="off")).give_back
+
+
+def test_a_group_that_gives_back_is_not_raised_in_the_same_plan() -> None:
+    plan = plan_for(pod(cpu="3"), group("g", desired=5, launching=5, launching_since=ago(3000)), group("other", price=9.0))
+    assert desired(plan) == {"other": 1}
+    assert [step.group for step in plan.give_back] == ["g"]
