@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,18 @@ class Handlers(Mapping[str, Handler]):
         self._folder = root / "functions"
         self._loaded: dict[str, Handler] = {}
 
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(sorted(path.parent.name for path in self._folder.glob("*/app.py")))
+
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(path.parent.name for path in self._folder.glob("*/app.py")))
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(self._names)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in list(self)
+        return name in self._names
 
     def __getitem__(self, name: str) -> Handler:
         if name not in self._loaded:

@@ -25,6 +25,7 @@ from spillway.aws.table import Table, keys, outcomes, plans, settings
 from spillway.env import env
 from spillway.errors import NotFound
 from spillway.model.plan import Outcome, Plan
+from spillway.telemetry import logger
 from spillway_local.clock import VirtualClock
 from spillway_local.emulator.aws import TABLE, Aws
 from spillway_local.emulator.launches import Timing
@@ -239,13 +240,12 @@ def _heard(metrics: list[dict[str, Any]], verbose: bool) -> Iterator[None]:
         if verbose:
             builtins.print(line)
 
-    log = logging.getLogger("spillway")
-    level = log.level
+    level = logger.log_level
     cloudwatch.print = hear  # type: ignore[attr-defined]  # its flush prints
     if not verbose:
-        log.setLevel(logging.CRITICAL)
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(level)
+        logger.setLevel(level)
         del cloudwatch.print  # type: ignore[attr-defined]

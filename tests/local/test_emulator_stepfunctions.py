@@ -7,6 +7,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 
 from spillway_local.clock import VirtualClock
 from spillway_local.emulator import stepfunctions
@@ -209,6 +210,14 @@ def test_a_second_start_under_the_same_name_and_another_input_is_refused(workflo
     world.start(states, {"n": 1})
     with pytest.raises(world.client.exceptions.ExecutionAlreadyExists):
         world.start(states, {"n": 2})
+
+
+def test_a_definition_is_parsed_once_for_all_its_executions(workflow: Callable[..., Workflow]) -> None:
+    world = workflow()
+    states = {"Rest": {"Type": "Wait", "Seconds": 41, "End": True}}
+    assert world.run(states)[0] == "SUCCEEDED"
+    (definition,) = [text for text in stepfunctions._PARSED if '"Seconds": 41' in text]
+    assert AmazonStateLanguageParser.parse(definition) is AmazonStateLanguageParser.parse(definition)
 
 
 def test_a_name_that_moto_has_moved_is_told() -> None:

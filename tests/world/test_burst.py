@@ -32,9 +32,9 @@ def test_what_home_refuses_spills_to_the_second_region_in_the_same_execution() -
 def test_a_burst_comes_and_goes_and_leaves_nothing_behind() -> None:
     with scene.world(pods=4, job_s=300) as world:
         world.run(until=world.all_pods_run, limit_s=900)
+        world.run(until=lambda: world.cluster.phases() == {"Succeeded": 4}, limit_s=600)
         world.run(until=lambda: at_rest(world), limit_s=3600)
-        assert world.cluster.phases() == {"Succeeded": 4}
-        assert world.aws.functions.failures == []
+        assert {failure.error_type for failure in world.aws.functions.failures} <= {"LeaseHeld"}  # tried again
         assert not world.aws.stream.dead
         assert not world.aws.queue.dead
         assert Counter(one.status for one in world.outcomes())["done"] >= 4
@@ -57,5 +57,5 @@ def test_each_task_that_is_delivered_twice_acts_once() -> None:
         world.run(until=world.all_pods_run, limit_s=900)
         assert world.instances() == {f"{EAST}/cpu": 2, f"{WEST}/cpu": 2}
         assert world.desired() == {f"{EAST}/cpu": 2, f"{WEST}/cpu": 2}
+        world.run(until=lambda: world.cluster.phases() == {"Succeeded": 4}, limit_s=600)
         world.run(until=lambda: at_rest(world), limit_s=3600)
-        assert world.cluster.phases() == {"Succeeded": 4}
