@@ -282,3 +282,14 @@ def test_policy_fields_that_change_nothing_yet_are_named() -> None:
         scale_out={"objective": ["least-waste"], "headroom": {"fixed": {"cpu": "2"}}}, scale_in={"drift": True, "max_age_s": 9}
     )
     assert "rules_not_judged" in warned(plan_for(group("g"), rules=rules))
+
+
+def test_scarce_groups_are_left_to_the_pods_that_have_no_other_choice() -> None:
+    plan = plan_for(
+        pod("large", cpu="30", memory="30Gi"),
+        pod("small", cpu="2", count=16),
+        group("scarce", cpu="32", memory="128Gi", price=0.8, max_size=1),
+        group("plenty", cpu="4", price=0.3),
+    )
+    assert not plan.unserved
+    assert desired(plan)["scarce"] == 1

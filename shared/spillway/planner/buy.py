@@ -1,14 +1,15 @@
 """New nodes for the pods that found no room: which groups are asked first, and what is packed on each node.
 
 Regions are asked in the policy's order, the next one only for what the one before cannot serve. Groups with
-accelerators are kept for the pods that ask for them while another group can serve the rest. When a limit leaves
-somebody without a node, the choice is made again priority by priority.
+accelerators are kept for the pods that ask for them while another group can serve the rest. When room is short, the
+choice is made again in turns, and the way that leaves the fewest pods of the highest priority is taken.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from itertools import groupby
 
 from spillway.planner.amounts import most, subtract
 from spillway.planner.limits import Ledger
@@ -38,21 +39,35 @@ class Purchase:
 
 def buy(market: Market, ledger: Ledger, raised: Sequence[Source], desired: Mapping[str, int]) -> Purchase:
     """`raised` are nodes that come anyway, to reach a min; `desired` is what each group has or expects."""
-    together = _Attempt(market, ledger.copy(), raised, desired)
-    together.serve(range(len(market.items)))
-    if not _is_unfair(market, together.purchase):
-        return together.purchase
-    by_priority = _Attempt(market, ledger.copy(), raised, desired)
-    for priority in sorted({item.priority for item in market.items}, reverse=True):
-        by_priority.serve([i for i, item in enumerate(market.items) if item.priority == priority])
-    return by_priority.purchase
+    found = []
+    for turns in _turns(market):
+        attempt = _Attempt(market, ledger.copy(), raised, desired)
+        for items in turns:
+            attempt.serve(items)
+        found.append(attempt.purchase)
+        if not any(attempt.purchase.left[i] and market.options(i) for i in range(len(market.items))):
+            break
+    return min(found, key=lambda purchase: _worth(market, purchase))
 
 
-def _is_unfair(market: Market, purchase: Purchase) -> bool:
-    """Somebody is left without a node while a lower priority got one."""
-    served = {market.items[i].priority for node in purchase.nodes for i, _ in node.pods}
-    left = [item.priority for i, item in enumerate(market.items) if purchase.left[i] and market.can_serve(i)]
-    return bool(served and left) and max(left) > min(served)
+def _turns(market: Market) -> Iterator[list[list[int]]]:
+    """Ways to take turns: all at once is cheapest; when room is short, by priority, and those with few choices first."""
+    every = range(len(market.items))
+    yield [list(every)]
+    yield _by(every, lambda i: (-market.items[i].priority,))
+    yield _by(every, lambda i: (-market.items[i].priority, market.options(i)))
+
+
+def _by(items: Iterable[int], key: Callable[[int], tuple[int, ...]]) -> list[list[int]]:
+    return [list(same) for _, same in groupby(sorted(items, key=lambda i: (key(i), i)), key)]
+
+
+def _worth(market: Market, purchase: Purchase) -> tuple[list[int], float]:
+    """Pods left without a node, the highest priority first, and then the price."""
+    left: dict[int, int] = {}
+    for item, count in zip(market.items, purchase.left, strict=True):
+        left[item.priority] = left.get(item.priority, 0) + count
+    return [left[priority] for priority in sorted(left, reverse=True)], sum(node.source.price for node in purchase.nodes)
 
 
 class _Attempt:

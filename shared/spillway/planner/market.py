@@ -20,6 +20,7 @@ class Market:
         self.spreads = view.policy.region_mode is RegionMode.SPREAD
         self.ranks = _ranks(view, list(supply.sources.values()))
         self._fit = fit
+        self._options: list[int] | None = None
         self._takes: dict[tuple[int, tuple[int, ...]], list[bool]] = {}
         self._accelerators = {index for index, name in enumerate(dimensions.names) if name in ACCELERATORS}
 
@@ -33,8 +34,14 @@ class Market:
             ]
         return self._takes[key]
 
-    def can_serve(self, item: int) -> bool:
-        return any(self.takes(source)[item] for source in self.sources.values())
+    def options(self, item: int) -> int:
+        """How many groups could take a pod of it."""
+        if self._options is None:
+            found = [0] * len(self.items)
+            for source in self.sources.values():
+                found = [count + takes for count, takes in zip(found, self.takes(source), strict=True)]
+            self._options = found
+        return self._options[item]
 
     def reserved(self) -> list[bool]:
         """Items that ask for no accelerator and that a group without one can serve."""
