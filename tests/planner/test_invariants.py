@@ -43,11 +43,13 @@ def groups(draw: st.DrawFn, name: str, max_size: st.SearchStrategy[int]) -> tupl
     cpu, gpu = draw(st.sampled_from([2, 4, 16])), draw(st.sampled_from([0, 0, 4]))
     size = {"cpu": str(cpu), "memory": f"{cpu * 4}Gi", "gpu": gpu}
     labels, taints = {"disk": draw(disks)}, [DEDICATED] if draw(st.booleans()) else []
+    zones = draw(st.sampled_from([[f"{region}a"], [f"{region}a", f"{region}b"]]))
     members = [
         node(f"{name}-{i}", zone=f"{region}a", labels=labels, taints=taints, **size) for i in range(draw(st.integers(0, 2)))
     ]
+    price = draw(st.sampled_from([None, 0.1, 0.5, 2.0]))
     made = group(
-        name, nodes=members, region=region, labels=labels, taints=taints, price=draw(st.sampled_from([None, 0.1, 0.5, 2.0])),
+        name, nodes=members, region=region, zones=zones, labels=labels, taints=taints, price=price,
         max_size=draw(max_size), min_size=draw(st.sampled_from([0, 0, 1])), **size,
     )  # fmt: skip
     return made, members
@@ -101,10 +103,13 @@ def test_the_order_of_pods_nodes_and_groups_changes_no_byte(world: World, draw: 
         draw.shuffle(found)  # type: ignore[attr-defined]
         return tuple(found)
 
+    def inside(one: NodeGroup) -> NodeGroup:
+        return msgspec.structs.replace(one, instances=mixed(one.instances), zones=mixed(one.zones))
+
     seen, supply = world
     turned = World(
         msgspec.structs.replace(seen, nodes=mixed(seen.nodes), shapes=mixed(seen.shapes), pods=mixed(seen.pods)),
-        msgspec.structs.replace(supply, groups=mixed(supply.groups), regions=mixed(supply.regions)),
+        msgspec.structs.replace(supply, groups=mixed(tuple(map(inside, supply.groups))), regions=mixed(supply.regions)),
     )
     assert encode(planned(turned)) == encode(planned(world))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from enum import IntEnum
 
 from spillway.model.base import Resources
@@ -12,21 +11,11 @@ from spillway.planner.amounts import DEFAULT_MAX_PODS, Dimensions, Need, subtrac
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap, is_coming
 from spillway.planner.rules.base import ZONE_KEYS, Host
-from spillway.planner.rules.taints import repels
+from spillway.planner.starting import is_starting, is_startup, lasting, promised, repelling
 from spillway.planner.view import LiveNode, View
 
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 OUR_TAINTS = frozenset({CORDON_TAINT.key, "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler"})
-
-# Shed while a node starts. Kubernetes' own, the cloud controller's, Cluster Autoscaler's prefixes, and agents that
-# document such a taint: Cilium, the EBS and EFS CSI drivers, Karpenter.
-STARTUP_TAINTS = (
-    "node.kubernetes.io/not-ready", "node.kubernetes.io/network-unavailable", "node.kubernetes.io/unreachable",
-    "node.cloudprovider.kubernetes.io/uninitialized", "startup-taint.cluster-autoscaler.kubernetes.io/",
-    "status-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/",
-    "node.cilium.io/agent-not-ready", "ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready",
-    "karpenter.sh/unregistered",
-)  # fmt: skip
 
 
 class Kind(IntEnum):
@@ -73,9 +62,9 @@ class Rooms:
             if not node.ready or not view.may_grow:
                 return None
             taints = tuple(taint for taint in node.taints if taint.key not in OUR_TAINTS)
-            host = Host(node.name, node.labels, _repelling(taints))
+            host = Host(node.name, node.labels, repelling(taints))
             return Room(Kind.CORDONED, node.name, self.fit.host_kind(host), self._free(live, node.allocatable), group, is_empty)
-        taints = _repelling(node.taints)
+        taints = repelling(node.taints)
         if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
             taints = (*taints, CORDON_TAINT)
         template = live.group.template if live.group and is_starting(view, live) else None
@@ -119,54 +108,10 @@ class Rooms:
 
 def host_of(group: NodeGroup, template: NodeTemplate, view: View) -> Host:
     """A node still to come."""
-    zones = group.zones if len(group.zones) > 1 else ()
+    zones = tuple(sorted(group.zones)) if len(group.zones) > 1 else ()
     labels = template.labels if zones or not group.zones else {**dict.fromkeys(ZONE_KEYS, group.zones[0]), **template.labels}
     return Host("", labels, lasting(template, view), zones)
 
 
-def lasting(template: NodeTemplate, view: View) -> tuple[Taint, ...]:
-    """The template's taints without those that a node sheds while it starts."""
-    return tuple(taint for taint in _repelling(template.taints) if not is_startup(taint, view))
-
-
-def is_startup(taint: Taint, view: View) -> bool:
-    known = (*STARTUP_TAINTS, *view.policy.nodes.startup_taints)
-    return any(taint.key == key or taint.key.startswith(key) for key in known)
-
-
-def is_starting(view: View, live: LiveNode) -> bool:
-    """Young, and not yet all that its group promises: not Ready, devices not advertised, a startup taint still on."""
-    node, group = live.node, live.group
-    if group is None or group.template is None or not view.is_young(_born(live), group):
-        return False
-    lacks = any(
-        node.allocatable.get(name, 0) < amount for name, amount in group.template.allocatable.items() if is_device(name)
-    )
-    return not node.ready or lacks or any(is_startup(taint, view) for taint in node.taints)
-
-
-def _born(live: LiveNode) -> datetime:
-    launched = live.instance.launched_at if live.instance else None
-    return launched or live.node.created
-
-
-def is_device(resource: str) -> bool:
-    """Advertised by a device plugin, some time after the node is Ready."""
-    return "/" in resource
-
-
-def promised(have: Resources, template: Resources) -> dict[str, int]:
-    """What a starting node will have: its own figures where it has any, devices as its group promises."""
-    names = have.keys() | template.keys()
-    return {
-        name: max(have.get(name, 0), template.get(name, 0)) if is_device(name) else have.get(name) or template.get(name, 0)
-        for name in sorted(names)
-    }
-
-
 def slots(allocatable: Resources) -> Resources:
     return allocatable if "pods" in allocatable else {**allocatable, "pods": DEFAULT_MAX_PODS}
-
-
-def _repelling(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    return tuple(sorted((t for t in taints if repels(t)), key=lambda t: (t.key, t.effect, t.value)))

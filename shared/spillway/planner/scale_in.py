@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from spillway.model import quantity
 from spillway.model.cluster import PodState
 from spillway.model.plan import Kept, ScaleIn, Why
 from spillway.model.policy import Consolidation, Mode
 from spillway.model.reason import Code, Reason
-from spillway.planner.budgets import Budgets
+from spillway.planner.bounds import Bounds
 from spillway.planner.gaps import Gap
-from spillway.planner.rooms import is_starting
+from spillway.planner.starting import is_starting
 from spillway.planner.view import LiveNode, View
 
 DO_NOT_REMOVE: Mapping[str, Callable[[str], bool]] = {
@@ -45,7 +44,7 @@ class Shrink:
                 first = datetime.min.replace(tzinfo=self.view.now.tzinfo)
                 idle = first if live.node.cordon else since.get(live.node.name) or self.view.now
                 candidates.append((idle, live.node.name, live))
-        bounds = _Bounds(self.view, self.gaps)
+        bounds = Bounds(self.view, self.gaps)
         for idle, name, live in sorted(candidates, key=lambda entry: entry[:2]):
             refusal = bounds.refusal(live)
             if refusal:
@@ -165,51 +164,3 @@ class Shrink:
             if node.name not in self.view.draining and node.name not in self.used and reason.code not in waits:
                 found[live.group.key].append(node.name)
         self.give_back = {key: tuple(names) for key, names in found.items()}
-
-
-class _Bounds:
-    """What removals may not cross together: mins, the cluster's minimum, budgets."""
-
-    def __init__(self, view: View, gaps: Mapping[str, Gap]) -> None:
-        self._view = view
-        own = [live for live in view.nodes if live.group is not None]
-        leaving = [live for live in own if live.node.name in view.draining or live.is_leaving]
-        self._budgets = Budgets(view, len(own), len(leaving))
-        self._size = {key: group.desired - gaps[key].abandoned for key, group in view.groups.items()}
-        for live in own:
-            if live.group is not None and live.node.name in view.draining and not live.is_leaving:
-                self._size[live.group.key] -= 1
-        staying = [live for live in own if live not in leaving and live.node.ready]
-        self._total = quantity.total({**live.node.allocatable, "nodes": 1} for live in staying)
-
-    def refusal(self, live: LiveNode) -> Reason | None:
-        name, group = live.node.name, live.group
-        if group is None:
-            return None
-        least = self._view.min_of(group)
-        if self._size[group.key] <= least:
-            return Reason(code=Code.AT_MIN, text=f"node {name} stays: group {group.name} is at its min of {least}")
-        short = self._below_minimum(live)
-        if short:
-            return Reason(code=Code.AT_MIN, text=f"node {name} stays: {short}")
-        spent = self._budgets.refusal(Why.EMPTY, self._view.policy_of(group).scale_in.budgets)
-        return Reason(code=Code.BUDGET, text=f"node {name} waits: {spent}") if spent else None
-
-    def take(self, live: LiveNode) -> None:
-        self._budgets.take(Why.EMPTY)
-        if live.group is not None:
-            self._size[live.group.key] -= 1
-        for resource, amount in {**live.node.allocatable, "nodes": 1}.items():
-            self._total[resource] = self._total.get(resource, 0) - amount
-
-    def _below_minimum(self, live: LiveNode) -> str:
-        least = self._view.policy.scale_in.cluster_minimum
-        wanted = {"nodes": least.nodes, "cpu": least.cpu, "memory": least.memory}
-        for resource, value in wanted.items():
-            if value is None:
-                continue
-            floor = quantity.amount(resource, value)
-            after = self._total.get(resource, 0) - (1 if resource == "nodes" else live.node.allocatable.get(resource, 0))
-            if after < floor:
-                return f"the cluster's minimum is {quantity.show(resource, floor)} {resource}"
-        return ""

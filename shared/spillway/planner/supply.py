@@ -29,11 +29,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Supply:
-    """`sources` by key. `refused` says of the other groups why; groups in neither are full (`at_max`)."""
+    """`sources` by group's key. `refused` says of others why not; a group in neither is at its max."""
 
     sources: Mapping[str, Source]
     refused: Mapping[str, Reason]
-    full: Mapping[str, Source]
 
 
 def region_order(view: View) -> tuple[str, ...]:
@@ -54,23 +53,22 @@ def region_ranks(view: View) -> list[frozenset[str]]:
 
 def supply(view: View, gaps: Mapping[str, Gap], dimensions: Dimensions, fit: Fit) -> Supply:
     sources: dict[str, Source] = {}
-    full: dict[str, Source] = {}
     refused: dict[str, Reason] = {}
     for key, group in view.groups.items():
         reason = _refusal(view, group, gaps[key])
-        if reason is None and group.template is not None:
-            source = Source(
+        room = view.max_of(group) - gaps[key].desired
+        if reason is not None:
+            refused[key] = reason
+        elif group.template is not None and room > 0:
+            sources[key] = Source(
                 group=group,
-                room=max(0, view.max_of(group) - gaps[key].desired),
+                room=room,
                 host=fit.host_kind(host_of(group, group.template, view)),
                 have=tuple(dimensions.room(slots(group.template.allocatable))),
                 price=prices.weight(group),
                 accelerated=has_accelerator(group.template.allocatable),
             )
-            (sources if source.room else full)[key] = source
-        elif reason is not None:
-            refused[key] = reason
-    return Supply(sources, refused, full)
+    return Supply(sources, refused)
 
 
 def _refusal(view: View, group: NodeGroup, gap: Gap) -> Reason | None:

@@ -1,0 +1,58 @@
+"""What removals of one plan may not cross together: mins, the cluster's minimum, budgets."""
+
+from collections.abc import Mapping
+
+from spillway.model import quantity
+from spillway.model.plan import Why
+from spillway.model.reason import Code, Reason
+from spillway.planner.budgets import Budgets
+from spillway.planner.gaps import Gap
+from spillway.planner.view import LiveNode, View
+
+
+class Bounds:
+    """Counts down from what is there, without what leaves already; `take` books a removal."""
+
+    def __init__(self, view: View, gaps: Mapping[str, Gap]) -> None:
+        self._view = view
+        own = [live for live in view.nodes if live.group is not None]
+        leaving = [live for live in own if live.node.name in view.draining or live.is_leaving]
+        self._budgets = Budgets(view, len(own), len(leaving))
+        self._size = {key: group.desired - gaps[key].abandoned for key, group in view.groups.items()}
+        for live in own:
+            if live.group is not None and live.node.name in view.draining and not live.is_leaving:
+                self._size[live.group.key] -= 1
+        staying = [live for live in own if live not in leaving and live.node.ready]
+        self._total = quantity.total({**live.node.allocatable, "nodes": 1} for live in staying)
+
+    def refusal(self, live: LiveNode) -> Reason | None:
+        name, group = live.node.name, live.group
+        if group is None:
+            return None
+        least = self._view.min_of(group)
+        if self._size[group.key] <= least:
+            return Reason(code=Code.AT_MIN, text=f"node {name} stays: group {group.name} is at its min of {least}")
+        short = self._below_minimum(live)
+        if short:
+            return Reason(code=Code.AT_MIN, text=f"node {name} stays: {short}")
+        spent = self._budgets.refusal(Why.EMPTY, self._view.policy_of(group).scale_in.budgets)
+        return Reason(code=Code.BUDGET, text=f"node {name} waits: {spent}") if spent else None
+
+    def take(self, live: LiveNode) -> None:
+        self._budgets.take(Why.EMPTY)
+        if live.group is not None:
+            self._size[live.group.key] -= 1
+        for resource, amount in {**live.node.allocatable, "nodes": 1}.items():
+            self._total[resource] = self._total.get(resource, 0) - amount
+
+    def _below_minimum(self, live: LiveNode) -> str:
+        least = self._view.policy.scale_in.cluster_minimum
+        wanted = {"nodes": least.nodes, "cpu": least.cpu, "memory": least.memory}
+        for resource, value in wanted.items():
+            if value is None:
+                continue
+            floor = quantity.amount(resource, value)
+            after = self._total.get(resource, 0) - (1 if resource == "nodes" else live.node.allocatable.get(resource, 0))
+            if after < floor:
+                return f"the cluster's minimum is {quantity.show(resource, floor)} {resource}"
+        return ""
