@@ -43,6 +43,16 @@ def test_a_name_is_taken_once(open_cluster: tuple[FakeCluster, client.CoreV1Api]
     assert r"nodes \"n\" already exists" in body
 
 
+def test_a_quantity_that_is_none_is_a_bad_request(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+    cluster, core = open_cluster
+    with pytest.raises(ApiException) as error:
+        core.create_namespaced_pod("default", pod("p", cpu="lots"))
+    status, body = refused(error)
+    assert status == 400
+    assert "'lots' is no quantity" in body
+    assert cluster.objects("Pod") == []
+
+
 def test_a_missing_object_is_named_in_the_answer(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
     _, core = open_cluster
     with pytest.raises(ApiException) as error:

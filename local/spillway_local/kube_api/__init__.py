@@ -12,6 +12,7 @@ import msgspec
 from spillway_local.kube_api.access import Access
 from spillway_local.kube_api.api import Api
 from spillway_local.kube_api.controllers import Controllers
+from spillway_local.kube_api.defaults import check
 from spillway_local.kube_api.deletion import delete
 from spillway_local.kube_api.faults import Fault, Faults
 from spillway_local.kube_api.kinds import BUDGET, NODE, POD, Kind, Kinds
@@ -88,7 +89,7 @@ class FakeCluster:
         return self.kinds.define(Kind(group, version, name, plural, namespaced, ("status",)))
 
     def add(self, obj: Object) -> Object:
-        """Stores an object (or the items of a List) as it is, uid, times and status included; raises Refusal 409."""
+        """Stores an object (or the items of a List) as it is, uid, times and status included; raises Refusal 400, 409."""
         if "items" in obj:
             for item in obj["items"]:
                 self.add({"apiVersion": obj.get("apiVersion", "v1"), "kind": obj["kind"].removesuffix("List"), **item})
@@ -100,6 +101,7 @@ class FakeCluster:
         body = {**obj, "metadata": meta}
         if kind is POD:
             body["status"] = {"phase": "Pending", **(obj.get("status") or {})}
+        check(kind, body)
         return _copy(self.store.create(kind, {name: body[name] for name in body if name not in ("kind", "apiVersion")}))
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Object | None:
@@ -142,6 +144,7 @@ class FakeCluster:
 
     def join(self, node: Object, ready_after_s: float = 0.0) -> Object:
         """A machine's kubelet registers its node; Ready at once, or tainted not-ready until `ready_after_s`."""
+        check(NODE, node)
         return _copy(self.kubelets.join(node, ready_after_s))
 
     def leave(self, name: str, delete_node: bool = False) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from spillway_local.kube_api import patch
 from spillway_local.kube_api.budgets import Budgets
-from spillway_local.kube_api.defaults import created
+from spillway_local.kube_api.defaults import check, created
 from spillway_local.kube_api.deletion import delete, evict
 from spillway_local.kube_api.kinds import BUDGET, POD, Kinds
 from spillway_local.kube_api.lists import Lists, select
@@ -93,6 +93,7 @@ class Api:
         elif "status" in old.kind.subresources:
             body = {name: value for name, value in body.items() if name != "status"}
             body |= {"status": old.body["status"]} if "status" in old.body else {}
+        check(old.kind, body)
         return _object(old if ask.dry_run else self.store.replace(old, {**body, "metadata": meta}))
 
     def _delete(self, ask: Ask) -> Answer:

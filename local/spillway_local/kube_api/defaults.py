@@ -3,6 +3,8 @@
 import secrets
 from typing import Any
 
+from spillway.model.quantity import QuantityError, resources
+from spillway_local.kube_api import pods
 from spillway_local.kube_api.kinds import NODE, POD, Kind
 from spillway_local.kube_api.refusals import bad_request, invalid
 from spillway_local.kube_api.store import Body
@@ -34,7 +36,19 @@ def created(kind: Kind, namespace: str, given: Body) -> Body:
         body["status"] = {"phase": "Pending"}
     elif kind is not NODE and "status" in kind.subresources:  # a kubelet registers its node with its status
         body.pop("status", None)
+    check(kind, body)
     return body
+
+
+def check(kind: Kind, body: Body) -> None:
+    """Raises Refusal 400 for a quantity that is none, which a real server would not decode."""
+    try:
+        if kind is POD:
+            pods.requests(body)
+        elif kind is NODE:
+            resources((body.get("status") or {}).get("allocatable") or {})
+    except QuantityError as problem:
+        raise bad_request(f'{kind.name} in version "{kind.version}" cannot be handled: {problem}') from None
 
 
 def pod_spec(spec: Body) -> Body:

@@ -111,6 +111,8 @@ class Handler(BaseHTTPRequestHandler):
             except Refusal as refusal:
                 headers = {"Retry-After": str(refusal.retry_after_s)} if refusal.retry_after_s else {}
                 answer = Answer(refusal.code, [refusal.body()], headers=headers)
+            except Exception as problem:  # a defect of this fake: told, so that nobody waits for an answer
+                answer = Answer(500, [Refusal(500, f"Internal error occurred: {problem!r}").body()])
             if answer.stream is None:
                 return self._send(answer)
         return self._stream(answer.stream)
