@@ -1,5 +1,6 @@
 """Virtual time: what comes when, and what makes it stand still."""
 
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -206,6 +207,20 @@ def test_there_is_one_driver(clock: VirtualClock) -> None:
     clock.call_in(1, clock.run)
     with pytest.raises(RuntimeError, match="already being driven"):
         clock.run()
+
+
+def test_ctrl_c_leaves_at_once_and_the_clock_can_be_driven_again(clock: VirtualClock) -> None:
+    release, main = threading.Event(), threading.main_thread().ident
+    assert main is not None
+    worker = in_thread(clock, lambda: release.wait(5))
+    threading.Timer(0.05, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        clock.run()
+    release.set()
+    worker.join()
+    clock.call_in(1, lambda: None)
+    clock.run()
+    assert seconds(clock) == 1
 
 
 def test_closing_lets_every_waiting_thread_go(clock: VirtualClock) -> None:
