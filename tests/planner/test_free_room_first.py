@@ -69,6 +69,17 @@ def test_pods_of_a_node_that_leaves_find_new_nodes_before_they_are_gone() -> Non
     assert desired(plan_for(n1, pod("web", cpu="3", node="n1"), group("old", nodes=[n1], max_size=1), group("g"))) == {"g": 1}
 
 
+def test_of_pods_that_leave_only_a_stateful_one_comes_back_for_its_room() -> None:
+    """A ReplicaSet has made its successor already, and nobody makes a bare pod anew."""
+    n1 = node("n1", deleting=True)
+    for one, nodes in (
+        (pod("db-0", cpu="3", node="n1", owner="StatefulSet", state=PodState.TERMINATING), {"g": 1}),
+        (pod("web", cpu="3", node="n1", state=PodState.TERMINATING), {}),
+        (pod("bare", cpu="3", node="n1", owner=""), {}),
+    ):
+        assert desired(plan_for(n1, one, group("old", nodes=[n1], max_size=1), group("g"))) == nodes
+
+
 def test_busy_nodes_are_filled_before_empty_ones_so_that_these_can_go() -> None:
     empty, busy = node("a-empty"), node("b-busy")
     web, waiting = pod("web", node="b-busy"), pod("p")
@@ -88,6 +99,14 @@ def test_a_nominated_pod_holds_the_room_it_waits_for() -> None:
     plan = plan_for(n1, waiting, pod("p", cpu="2"), group("g", nodes=[n1], cpu="4"))
     assert desired(plan) == {"g": 2}
     assert plan.placements[0] == Placement(target="n1", shape=waiting.shape.id, first=0, pods=1)
+
+
+def test_a_nominated_pod_and_a_waiting_one_of_its_shape_are_told_apart() -> None:
+    n1 = node("n1", cpu="4")
+    objects = [n1, pod("meant", cpu="2", node="n1", state=PodState.NOMINATED), pod("waits", cpu="2")]
+    plan = plan_for(*objects, group("g", nodes=[n1]))
+    assert not plan.scale_out
+    assert places(plan, cluster(*objects)) == {"default/meant": "n1", "default/waits": "n1"}
 
 
 @pytest.mark.feature("SO-03")

@@ -126,8 +126,9 @@ class Summary(Model, frozen=True, omit_defaults=False):
 
 
 class Placement(Model, frozen=True, omit_defaults=False):
-    """`pods` pending pods of a shape, from the `first` in queue order on, go to `target`: a node's name, an instance id
-    that has no node yet, or `region/group#k`, the k-th node still to come to that group."""
+    """`pods` pending pods of a shape, from the `first` in queue order on (those that are nominated come last, by node),
+    go to `target`: a node's name, an instance id that has no node yet, or `region/group#k`, the k-th node still to come
+    to that group."""
 
     target: str
     shape: str

@@ -119,9 +119,13 @@ def asks(shape: PodShape, policy: Policy) -> bool:
     )
 
 
-def nominated(view: View) -> Iterable[Placement]:
+def nominated(view: View) -> Iterator[Placement]:
     """Pods for which the scheduler is making room already: they hold it, and ask for no node."""
+    first = {pods.shape: len(pods.names) for pods in view.cluster.pods if pods.state == PodState.UNSCHEDULABLE}
     for live in view.nodes:
         for pods in live.pods:
-            if pods.state == PodState.NOMINATED and asks(view.shapes[pods.shape], view.policy):
-                yield Placement(target=live.node.name, shape=pods.shape, first=0, pods=len(pods.names))
+            if pods.state == PodState.NOMINATED:
+                number = first.get(pods.shape, 0)
+                first[pods.shape] = number + len(pods.names)
+                if asks(view.shapes[pods.shape], view.policy):
+                    yield Placement(target=live.node.name, shape=pods.shape, first=number, pods=len(pods.names))

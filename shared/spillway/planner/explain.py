@@ -5,11 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from spillway.model.base import encode
-from spillway.model.cluster import ClusterSnapshot, PodSet, PodState
+from spillway.model.cluster import ClusterSnapshot, PodState
 from spillway.model.fleet import FleetSnapshot
-from spillway.model.plan import Placement, Plan
-
-_WAITING = (PodState.UNSCHEDULABLE, PodState.NOMINATED)
+from spillway.model.plan import Plan
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -27,15 +25,12 @@ def assignments(plan: Plan, cluster: ClusterSnapshot, fleet: FleetSnapshot | Non
     """
     shared = _shared(plan, fleet)
     spaces = {shape.id: shape.namespace for shape in cluster.shapes}
-    waiting: dict[tuple[str, str], PodSet] = {}
-    for pods in cluster.pods:
-        if pods.state in _WAITING:
-            waiting[pods.shape, pods.node] = pods
+    queues = _queues(cluster)
     found: list[dict[str, Any]] = []
     for placement in plan.placements:
         node = _shown(placement.target, shared)
-        pods = waiting.get((placement.shape, placement.target)) or waiting[placement.shape, ""]
-        names = [f"{spaces[placement.shape]}/{name}" for name in _named(pods, placement)]
+        pods = queues[placement.shape][placement.first : placement.first + placement.pods]
+        names = [f"{spaces[placement.shape]}/{name}" for name in pods]
         if found and found[-1]["node"] == node:
             found[-1]["pods"] += names
         else:
@@ -43,8 +38,14 @@ def assignments(plan: Plan, cluster: ClusterSnapshot, fleet: FleetSnapshot | Non
     return found
 
 
-def _named(pods: PodSet, placement: Placement) -> tuple[str, ...]:
-    return pods.names[placement.first : placement.first + placement.pods]
+def _queues(cluster: ClusterSnapshot) -> dict[str, list[str]]:
+    """Names by shape, as Placement counts them: those that wait for a node, then those nominated, by node."""
+    found: dict[str, list[str]] = {}
+    for state in (PodState.UNSCHEDULABLE, PodState.NOMINATED):
+        for pods in sorted(cluster.pods, key=lambda pods: pods.node):
+            if pods.state == state:
+                found.setdefault(pods.shape, []).extend(pods.names)
+    return found
 
 
 def _shown(target: str, shared: frozenset[str]) -> str:

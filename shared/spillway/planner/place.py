@@ -66,10 +66,10 @@ def _rooms_for(lot: Lot, rooms: Sequence[Room], fit: Fit) -> Iterator[tuple[Room
 def _least_needs(lots: Sequence[Lot]) -> list[Need]:
     """For every PRUNE_EVERY-th lot, what all from there on ask for at least."""
     found: list[Need] = []
-    least: dict[int, int] = {}
+    least = dict(lots[-1].need) if lots else {}
     for index in range(len(lots) - 1, -1, -1):
         asked = dict(lots[index].need)
-        least = {d: min(amount, asked[d]) for d, amount in least.items() if d in asked} if least else asked
+        least = {dimension: min(amount, asked[dimension]) for dimension, amount in least.items() if dimension in asked}
         if index % PRUNE_EVERY == 0:
             found.append(tuple(sorted(least.items())))
     return found[::-1]

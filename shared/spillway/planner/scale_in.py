@@ -100,7 +100,7 @@ class Shrink:
             return
         policy = view.policy_of(group)
         yield Code.IGNORED, f"is in group {group.name}, which the policy ignores" if policy.ignore else ""
-        yield Code.LEAVING, f"is leaving: instance {live.instance.lifecycle}" if live.is_leaving and live.instance else ""
+        yield Code.LEAVING, "is being deleted" if node.deleting else ""
         yield Code.DRAINING, "is being drained by a run under way" if node.name in view.draining else ""
         if live.instance is not None and not live.instance.is_member:
             yield Code.LEAVING, f"is {live.instance.lifecycle} in its group"
@@ -116,10 +116,8 @@ class Shrink:
         unknown = group.region in view.unknown_regions
         yield Code.REGION_UNKNOWN, f"is in region {group.region}, which did not answer" if unknown else ""
         yield Code.STALE_VIEW, f"is seen in a view older than {view.policy.max_snapshot_age_s} s" if view.is_stale else ""
-        yield (
-            Code.SUSPENDED,
-            f"is in group {group.name}, whose Terminate process is suspended" if ("Terminate" in group.suspended) else "",
-        )
+        suspended = "Terminate" in group.suspended
+        yield Code.SUSPENDED, f"is in group {group.name}, whose Terminate process is suspended" if suspended else ""
         guarded = policy.scale_in.respect_protection and live.instance is not None and live.instance.protected
         yield Code.PROTECTED, "is protected from scale in" if guarded else ""
         if not node.cordon:
