@@ -26,7 +26,7 @@ from spillway.model.fleet import (
     RegionView,
     Scope,
 )
-from spillway.model.memory import Memory
+from spillway.model.memory import Memory, OpenRequest
 from spillway.model.plan import Plan
 from spillway.model.policy import Policy
 from spillway.planner import clocks, explain
@@ -172,6 +172,14 @@ def refusal(
     age_s: float = 60, scope: Scope = Scope.GROUP, failure: FailureClass = FailureClass.CAPACITY, zone: str = ""
 ) -> LaunchFailure:
     return LaunchFailure(activity_id=f"a-{age_s}", at=ago(age_s), failure=failure, scope=scope, text="no capacity", zone=zone)
+
+
+def open_request(**fields: Any) -> OpenRequest:
+    """Two nodes of group `g`, asked for a minute ago by a run that is still at work."""
+    return OpenRequest(**{
+        "id": "p#1#0", "plan_id": "p", "step": 1, "hop": 0, "region": "us-east-1", "group": "g",
+        "from_desired": 0, "to_desired": 2, "nodes": 2, "asked_at": ago(60),
+    } | fields)  # fmt: skip
 
 
 def tolerate(key: str, value: str = "", effect: str = "", operator: str = "Equal") -> Toleration:

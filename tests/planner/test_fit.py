@@ -77,6 +77,14 @@ def test_a_field_names_a_node_that_is_there_and_none_that_comes(operator: str, t
     assert (refused(one, host("")) is None) == new
 
 
+@pytest.mark.parametrize(
+    ("operator", "values", "fits"), [("In", ("n1",), False), ("NotIn", ("n1",), True), ("Exists", (), True)]
+)
+def test_a_node_to_come_will_have_a_hostname_that_nobody_has_yet(operator: str, values: tuple[str, ...], fits: bool) -> None:
+    rule = (NodeSelectorTerm(expressions=(need("kubernetes.io/hostname", operator, *values),)),)
+    assert (desired(plan_for(pod(node_affinity=rule), group("g"))) == {"g": 1}) == fits
+
+
 def test_a_node_selector_wants_every_label() -> None:
     one = shape(node_selector={"disk": "ssd", "team": "a"})
     assert refused(one, host(disk="ssd", team="a")) is None

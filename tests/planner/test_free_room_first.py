@@ -14,6 +14,7 @@ from tests.builders import (
     instance,
     kept,
     node,
+    open_request,
     places,
     plan_for,
     pod,
@@ -140,13 +141,6 @@ def test_a_launch_that_hangs_longer_than_the_provision_time_is_no_room() -> None
     assert desired(plan) == {"other": 2}
 
 
-def request(**fields: object) -> OpenRequest:
-    return OpenRequest(**({
-        "id": "p#1#0", "plan_id": "p", "step": 1, "hop": 0, "region": "us-east-1", "group": "g",
-        "from_desired": 0, "to_desired": 2, "nodes": 2, "asked_at": ago(60),
-    } | fields))  # type: ignore[arg-type]  # fmt: skip
-
-
 @pytest.mark.feature("SO-03")
 def test_an_open_request_of_ours_counts_as_coming_also_when_aws_has_refused_it() -> None:
     """Its owner takes it to the next group; a second plan that did the same would buy twice."""
@@ -154,7 +148,7 @@ def test_an_open_request_of_ours_counts_as_coming_also_when_aws_has_refused_it()
         pod(cpu="3", count=2),
         group("g", desired=2, failures=(refusal(30),)),
         group("other"),
-        memory=Memory(requests=(request(),)),
+        memory=Memory(requests=(open_request(),)),
     )
     assert not plan.scale_out
     assert not plan.give_back
@@ -162,12 +156,12 @@ def test_an_open_request_of_ours_counts_as_coming_also_when_aws_has_refused_it()
 
 @pytest.mark.feature("SO-03")
 def test_a_request_that_is_written_down_but_not_yet_asked_for_counts_as_coming() -> None:
-    planned = Memory(requests=(request(state=RequestState.PLANNED),))
+    planned = Memory(requests=(open_request(state=RequestState.PLANNED),))
     assert not plan_for(pod(cpu="3", count=2), group("g", desired=0), memory=planned).scale_out
 
 
 @pytest.mark.feature("SO-03")
-@pytest.mark.parametrize("orphan", [request(orphan=True, state=RequestState.PLANNED), request(asked_at=ago(3000))])
+@pytest.mark.parametrize("orphan", [open_request(orphan=True, state=RequestState.PLANNED), open_request(asked_at=ago(3000))])
 def test_a_request_that_nobody_pursues_is_nothing(orphan: OpenRequest) -> None:
     plan = plan_for(pod(cpu="3", count=2), group("g", desired=0), memory=Memory(requests=(orphan,)))
     assert desired(plan) == {"g": 2}

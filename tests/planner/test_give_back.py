@@ -3,8 +3,7 @@
 import pytest
 
 from spillway.model.memory import Memory
-from tests.builders import ago, desired, group, node, plan_for, pod, policy, refusal
-from tests.planner.test_free_room_first import request
+from tests.builders import ago, desired, group, node, open_request, plan_for, pod, policy, refusal
 
 THREE = [node(f"n{i}") for i in range(3)]
 
@@ -25,7 +24,7 @@ def test_it_is_never_lowered_below_a_min() -> None:
 
 
 def test_what_an_open_request_owns_is_left_to_its_owner() -> None:
-    plan = plan_for(group("g", desired=5, failures=(refusal(30),)), memory=Memory(requests=(request(nodes=2),)))
+    plan = plan_for(group("g", desired=5, failures=(refusal(30),)), memory=Memory(requests=(open_request(nodes=2),)))
     [step] = plan.give_back
     assert (step.from_desired, step.to_desired) == (5, 2)
 
@@ -41,9 +40,9 @@ def test_a_gap_that_nobody_closes_goes(fields: dict[str, object]) -> None:
 
 
 def test_an_orphaned_request_is_closed_when_its_time_is_over() -> None:
-    plan = plan_for(group("g", desired=2), memory=Memory(requests=(request(orphan=True, asked_at=ago(901)),)))
+    plan = plan_for(group("g", desired=2), memory=Memory(requests=(open_request(orphan=True, asked_at=ago(901)),)))
     assert plan.give_back[0].to_desired == 0
-    young = plan_for(group("g", desired=2), memory=Memory(requests=(request(orphan=True),)))
+    young = plan_for(group("g", desired=2), memory=Memory(requests=(open_request(orphan=True),)))
     assert not young.give_back
 
 

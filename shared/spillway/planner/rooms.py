@@ -14,6 +14,7 @@ from spillway.planner.rules.base import ZONE_KEYS, Host
 from spillway.planner.starting import is_starting, is_startup, lasting, promised, repelling
 from spillway.planner.view import LiveNode, View
 
+NAMELESS = {"kubernetes.io/hostname": ""}  # a node to come will have one, and it is none that is there
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 OUR_TAINTS = frozenset({CORDON_TAINT.key, "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler"})
 
@@ -98,7 +99,7 @@ class Rooms:
         template, free = group.template, self.dimensions.room(slots(group.template.allocatable))
         for instance in sorted(group.instances, key=lambda i: i.id):
             if instance.id not in self.view.joined and is_coming(self.view, group, instance):
-                labels = {**dict.fromkeys(ZONE_KEYS, instance.zone), **template.labels}
+                labels = {**NAMELESS, **dict.fromkeys(ZONE_KEYS, instance.zone), **template.labels}
                 kind = self.fit.host_kind(Host("", labels, lasting(template, self.view)))
                 yield Room(Kind.COMING, instance.id, kind, list(free), group.key)
         kind = self.fit.host_kind(host_of(group, template, self.view))
@@ -109,8 +110,8 @@ class Rooms:
 def host_of(group: NodeGroup, template: NodeTemplate, view: View) -> Host:
     """A node still to come."""
     zones = tuple(sorted(group.zones)) if len(group.zones) > 1 else ()
-    labels = template.labels if zones or not group.zones else {**dict.fromkeys(ZONE_KEYS, group.zones[0]), **template.labels}
-    return Host("", labels, lasting(template, view), zones)
+    zonal = {} if zones or not group.zones else dict.fromkeys(ZONE_KEYS, group.zones[0])
+    return Host("", {**NAMELESS, **zonal, **template.labels}, lasting(template, view), zones)
 
 
 def slots(allocatable: Resources) -> Resources:
