@@ -70,7 +70,7 @@ def _look(region: str, mine: list[OpenRequest], known: dict[str, OpenRequest]) -
         return _Seen({}, {}, known)
     found = {name: group.of(region, raw) for name, raw in groups.by_name(region, names).items()}
     since = min(request.asked_at for request in mine if request.state is RequestState.OPEN)
-    return _Seen(found, _failures(region, names, since), known)
+    return _Seen(found, _failures(region, sorted(found), since), known)
 
 
 def _failures(region: str, names: list[str], since: datetime) -> dict[str, list[LaunchFailure]]:
