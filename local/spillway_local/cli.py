@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from spillway.errors import SpillwayError
-from spillway_local.commands import plan, policy, switch
+from spillway_local.commands import dump, plan, policy, switch
 
 EPILOG = """exit codes:
   0  done
   1  failed: something could not be reached, or what was asked for is not there
   2  wrong usage, or input that must be mended: a file of a dump, a field of a policy"""
 
-COMMANDS = (plan, policy, switch)
+COMMANDS = (plan, dump, policy, switch)
 
 
 def parser() -> argparse.ArgumentParser:

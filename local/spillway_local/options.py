@@ -40,6 +40,14 @@ def moment(text: str) -> datetime:
     return found
 
 
+def listed(text: str) -> list[str]:
+    """Names by commas, at least one."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("at least one name is wanted")
+    return found
+
+
 def deployed(parser: argparse.ArgumentParser) -> None:
     """Options that name the table of a deployed stack."""
     parser.add_argument("--cluster", required=True, metavar="NAME", help="the cluster, as the stack's parameter names it")

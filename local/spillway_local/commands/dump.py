@@ -1,0 +1,75 @@
+"""`spillway dump`: a dump of a cluster that runs. Nothing is changed anywhere."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spillway_local.options import Subparsers, command, listed
+
+if TYPE_CHECKING:
+    from spillway.model.access import Access
+
+
+def register(commands: Subparsers) -> None:
+    dump = command(
+        commands,
+        "dump",
+        run,
+        summary="write down a cluster and its fleet",
+        description="Read a running cluster and its Auto Scaling groups, and write a dump (docs/dump.md). Nothing is changed; "
+        "values of environments, user data, secrets and config maps are left out.",
+    )
+    dump.add_argument("folder", type=Path, metavar="DIR", help="a folder that does not exist yet")
+    dump.add_argument("--cluster", required=True, metavar="NAME", help="the cluster, as the tags of its groups name it")
+    dump.add_argument(
+        "--regions", type=listed, required=True, metavar="LIST", help="regions with groups, the home region first, by commas"
+    )
+    dump.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="how to reach the API server, with a token or a certificate in it (default: an EKS cluster of that name, by IAM)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from spillway.aws import reader
+    from spillway.errors import DumpError
+    from spillway.kube.session import Session
+    from spillway_local import live
+
+    folder: Path = arguments.folder
+    regions: list[str] = arguments.regions
+    if folder.exists():
+        raise DumpError(str(folder), "", "it is there already; name a new folder")
+    session = Session(_access(arguments.cluster, regions[0], arguments.kubeconfig))
+    answers = reader.read(regions, arguments.cluster)
+    now, left_out = live.write_cluster(folder / "cluster", session)
+    left_out += live.write_fleet(folder / "fleet", answers)
+    meta = {"cluster": arguments.cluster, "home_region": regions[0], "now": now.isoformat()}
+    (folder / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+    for sentence in left_out:
+        print(f"spillway: {sentence}", file=sys.stderr)
+    print(f"{folder} holds cluster {arguments.cluster}; show what would be done with `spillway plan --from {folder}`")
+    return 0
+
+
+def _access(cluster: str, region: str, file: Path | None) -> "Access":
+    from spillway.aws import kubeconfig
+    from spillway.aws.access import access
+    from spillway.env import Env
+    from spillway.errors import AccessError
+
+    if file is None:
+        return access(Env(cluster, region, (region,), "", "", "eks", ()))
+    import yaml
+
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise AccessError(str(file), f"it cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise AccessError(str(file), "it is no kubeconfig")
+    return kubeconfig.read(cluster, document, str(file))

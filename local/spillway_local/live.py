@@ -1,0 +1,108 @@
+"""A dump of what runs: the answers of the API server and of AWS, written down without what they keep secret."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from spillway import clock
+from spillway.errors import AwsError, ClusterForbidden
+from spillway.kube.pages import read_list
+from spillway.kube.session import Answer, Session
+
+LISTS = {  # resource to its path; without the first two there is no dump
+    "nodes": "/api/v1/nodes",
+    "pods": "/api/v1/pods",
+    "namespaces": "/api/v1/namespaces",
+    "replicationcontrollers": "/api/v1/replicationcontrollers",
+    "persistentvolumes": "/api/v1/persistentvolumes",
+    "persistentvolumeclaims": "/api/v1/persistentvolumeclaims",
+    "poddisruptionbudgets": "/apis/policy/v1/poddisruptionbudgets",
+    "daemonsets": "/apis/apps/v1/daemonsets",
+    "replicasets": "/apis/apps/v1/replicasets",
+    "statefulsets": "/apis/apps/v1/statefulsets",
+    "jobs": "/apis/batch/v1/jobs",
+    "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
+    "csinodes": "/apis/storage.k8s.io/v1/csinodes",
+    "csidrivers": "/apis/storage.k8s.io/v1/csidrivers",
+    "volumeattachments": "/apis/storage.k8s.io/v1/volumeattachments",
+}
+NEEDED = frozenset({"nodes", "pods"})
+
+# What `kubectl apply` keeps of a whole object, and what an instance is started with. Beside these, values of the
+# environment wherever a pod or its template stands: `env` with a list, as it may be a label's key too.
+SECRET = frozenset({"kubectl.kubernetes.io/last-applied-configuration", "managedFields", "UserData"})
+
+
+def write_cluster(folder: Path, session: Session) -> tuple[datetime, list[str]]:
+    """Fills DIR/cluster; returns the server's time and a sentence for each list that may not be read.
+
+    Raises ClusterError where there is no answer, and ClusterForbidden for nodes and pods.
+    """
+    folder.mkdir(parents=True)
+    answer = session.call("GET", "/version", ("get", "/version"))
+    _write(folder / "version.json", {"serverVersion": json.loads(answer.body)})
+    left_out = []
+    for resource, path in LISTS.items():
+        try:
+            found = _read(session, resource, path)
+        except ClusterForbidden as error:
+            if resource in NEEDED:
+                raise
+            left_out.append(f"{resource} are left out: {error}")
+            continue
+        _write(folder / f"{resource}.json", found)
+    date = answer.headers.get("Date", "")
+    return parsedate_to_datetime(date).astimezone(UTC) if date else clock.utcnow(), left_out
+
+
+def _read(session: Session, resource: str, path: str) -> dict[str, Any]:
+    items: list[Any] = []
+    envelope: dict[str, Any] = {}
+
+    def take(answer: Answer) -> str:
+        page = json.loads(answer.body)
+        envelope.update(kind=page["kind"], apiVersion=page["apiVersion"])
+        items.extend(page.get("items") or ())
+        return str(page["metadata"].get("continue", ""))
+
+    read_list(session, path, resource, take, items.clear)
+    return {**envelope, "metadata": {}, "items": items}
+
+
+def write_fleet(folder: Path, answers: Mapping[str, Mapping[str, Any] | AwsError]) -> list[str]:
+    """Fills DIR/fleet; returns a sentence for each answer that is missing. Raises the error of a region without groups."""
+    left_out = []
+    for region, found in answers.items():
+        if isinstance(found, AwsError):
+            raise found
+        (folder / region).mkdir(parents=True)
+        for key, value in found.items():
+            if isinstance(value, AwsError):
+                left_out.append(f"{key} are left out: {value}")
+            else:
+                _write(folder / region / f"{key}.json", {key: value})
+    return left_out
+
+
+def _write(file: Path, value: object) -> None:
+    file.write_text(json.dumps(_open(value), indent=1, default=_text) + "\n", encoding="utf-8")
+
+
+def _open(value: Any) -> Any:
+    """The value without what is secret."""
+    if isinstance(value, Mapping):
+        hidden = SECRET | {"env"} if isinstance(value.get("env"), list) else SECRET
+        return {key: _open(inner) for key, inner in value.items() if key not in hidden}
+    if isinstance(value, list | tuple):
+        return [_open(inner) for inner in value]
+    return value
+
+
+def _text(value: object) -> str:
+    """Times as the AWS CLI prints them."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is nothing that AWS answers")
