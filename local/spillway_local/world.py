@@ -10,6 +10,7 @@ import builtins
 import json
 import logging
 import os
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -59,7 +60,7 @@ class World(AbstractContextManager["World"]):
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
     join_s: float = 20.0
-    job_s: float | None = None
+    job_s: float | tuple[float, float] | None = None
     capacity: Mapping[Pool, int] = field(default_factory=dict)
     quota_vcpus: Mapping[str, int] = field(default_factory=dict)
     ticks: bool = True
@@ -79,7 +80,7 @@ class World(AbstractContextManager["World"]):
 
         `regions` that the dump lacks get the groups of its home region, empty and a tenth dearer. `policy` is a document
         that takes the place of the dump's. `capacity` is what EC2 has left, as in {("us-east-1", "p3.2xlarge"): 4};
-        `job_s` how long pods of Jobs run. Raises DumpError and PolicyError.
+        `job_s` how long pods of Jobs run, or between which bounds the seed draws it for each. Raises DumpError and PolicyError.
         """
         raw = read_raw(path, tuple(regions))
         document = dict(raw.policy if policy is None else policy)
@@ -204,7 +205,11 @@ class World(AbstractContextManager["World"]):
 
     def _duration(self, pod: Mapping[str, Any]) -> float | None:
         owners = pod["metadata"].get("ownerReferences") or ()
-        return self.job_s if any(owner.get("kind") == "Job" for owner in owners) else None
+        if not any(owner.get("kind") == "Job" for owner in owners):
+            return None
+        if isinstance(self.job_s, tuple):
+            return random.Random(f"{self.seed}/{pod['metadata']['name']}").uniform(*self.job_s)
+        return self.job_s
 
 
 @contextmanager

@@ -180,6 +180,18 @@ def test_a_stopped_execution_does_not_go_on(workflow: Callable[..., Workflow]) -
     assert calls == []
 
 
+def test_an_execution_that_is_stopped_under_a_task_that_fails_is_aborted(workflow: Callable[..., Workflow]) -> None:
+    def handler(event: dict[str, Any], context: Any) -> None:
+        world.client.stop_execution(executionArn=event["arn"])
+        raise ValueError("too late")
+
+    world = workflow(x=handler)
+    payload = {"FunctionName": "x", "Payload": {"arn.$": "$$.Execution.Id"}}
+    branch = {"StartAt": "Do", "States": {"Do": task("x", Parameters=payload)}}
+    states = {"Both": {"Type": "Parallel", "Branches": [branch], "End": True}}
+    assert world.run(states)[0] == "ABORTED"
+
+
 def test_jsonata_with_variables_that_hold_quotes(workflow: Callable[..., Workflow]) -> None:
     first = {"Type": "Pass", "Assign": {"said": "{% $states.input.text %}"}, "Next": "Use"}
     use = {"Type": "Pass", "Output": {"n": "{% $count($states.input.list[kind='a']) %}", "said": "{% $said %}"}, "End": True}

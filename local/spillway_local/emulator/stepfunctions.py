@@ -27,6 +27,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda
 from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 from moto.stepfunctions.parser.asl.eval import environment, states, variable_store
 from moto.stepfunctions.parser.asl.eval.callback import callback
+from moto.stepfunctions.parser.asl.eval.environment import Environment
 from moto.stepfunctions.parser.asl.jsonata import jsonata as moto_jsonata
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from moto.stepfunctions.parser.asl.utils import json_path
@@ -54,7 +55,7 @@ def interpreter(clock: VirtualClock, functions: Functions, seed: int = 0) -> Ite
     level = log.level
     log.setLevel(logging.CRITICAL)  # moto tells of every caught error; the execution's history has them all
     try:
-        with patched([*_lambda(functions), *_time(clock, seed, threads), *_jsonata(), *_dates(clock), _parser()]):
+        with patched([*_lambda(functions), *_time(clock, seed, threads), *_jsonata(), *_dates(clock), _parser(), _stopped()]):
             try:
                 yield
             finally:
@@ -150,6 +151,17 @@ def _parser() -> Patch:
         return _PARSED[definition]
 
     return Patch(AmazonStateLanguageParser, "parse", staticmethod(parse))
+
+
+def _stopped() -> Patch:
+    """Stock: a branch that ends with an error after the execution was stopped turns ABORTED into FAILED."""
+    stock = Environment.set_error
+
+    def set_error(self: Any, error: Any) -> None:
+        if self.is_running():
+            stock(self, error)
+
+    return Patch(Environment, "set_error", set_error)
 
 
 def _dates(clock: VirtualClock) -> list[Patch]:
