@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+import yaml
 
 from spillway.aws.table import keys
 from spillway_local import callgraph, calls, cloudformation
@@ -205,7 +206,26 @@ def test_eks_lets_in_exactly_the_roles_that_talk_to_the_cluster() -> None:
     expected = {f"{ids[name].removesuffix('Function')}Role" for name in CLUSTER_FUNCTIONS}
     assert {entry["PrincipalArn"]["Fn::GetAtt"][0] for entry in entries.values()} == expected
     assert all(entry["KubernetesGroups"] == ["spillway"] for entry in entries.values())
-    assert all(load()["Resources"][name]["Condition"] == "AccessByEks" for name in entries)
+    assert all(load()["Resources"][name]["Condition"] == "HasAccessEntries" for name in entries)
+
+
+@pytest.mark.feature("OP-01")
+def test_a_cluster_without_access_entries_is_told_the_lines_of_its_config_map() -> None:
+    lines = yaml.safe_load(load()["Outputs"]["AwsAuth"]["Value"]["Fn::Sub"])
+    entries = resources("AWS::EKS::AccessEntry").values()
+    assert [line["rolearn"] for line in lines] == [f"${{{entry['PrincipalArn']['Fn::GetAtt'][0]}.Arn}}" for entry in entries]
+    assert all(line["groups"] == ["spillway"] for line in lines)
+
+
+def test_the_guide_lists_every_parameter() -> None:
+    guide = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    assert [name for name in PARAMETERS if f"`{name}`" not in guide] == []
+
+
+def test_the_cluster_binds_the_group_that_the_roles_are_members_of() -> None:
+    documents = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text(encoding="utf-8"))
+    (binding,) = [one for one in documents if one["kind"] == "ClusterRoleBinding"]
+    assert [subject["name"] for subject in binding["subjects"]] == ["spillway"]
 
 
 def test_no_log_is_kept_for_ever() -> None:
