@@ -69,7 +69,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
         try:
             taken += _take(table, ours, _read(message.body))
         except SpillwayError as error:
-            logger.error("event not taken", message=message.id, error=str(error))
+            logger.error("an event is not taken", id=message.id, error=str(error))
             failed.append(message.id)
     dropped = len(asked.records) - len(failed) - taken
     emit(table.cluster, {Metric.EVENTS_TAKEN: taken, Metric.EVENTS_DROPPED: dropped})
