@@ -1,0 +1,278 @@
+"""The workflow: it routes, waits, tries again and never lets one failure stop the rest."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from spillway.aws import clients
+from spillway_local.emulator.functions import Killed
+from tests.workflow.stubs import HOME, INPUT, QUIET, WEST, Workflow, definition, error, open_workflow, states
+
+MORE = {"open": 1, "unready": 0, "spill": [], "done": False, "poll_s": 15, "news": 3}
+DONE = QUIET["verify_instances.check"]
+SPILL = [{"region": WEST, "requests": ["p1#1#1", "p1#2#1"]}]
+
+
+@pytest.fixture
+def workflow(aws_credentials: None) -> Iterator[Workflow]:
+    with open_workflow() as opened:
+        yield opened
+
+
+def only(**parts: Any) -> dict[str, Any]:
+    return {**INPUT, "grow": [], "drains": [], "give_back": [], **parts}
+
+
+@pytest.mark.feature("EX-01")
+def test_carries_out_all_parts_of_a_plan(workflow: Workflow) -> None:
+    trace = workflow.run()
+
+    assert (trace.status, trace.output) == ("SUCCEEDED", {})
+    assert sorted(trace.keys()) == sorted([
+        "scale_in.give_back", "drain.uncordon", "scale_out", "verify_instances.check",
+        "drain.begin", "drain.evict", "scale_in.terminate", "scale_in.confirm", "remove_node",
+    ])  # fmt: skip
+    assert trace.events("scale_out") == [{"cluster": "prod", "plan_id": "p1", "region": HOME, "steps": [1, 2]}]
+    assert trace.events("scale_in.terminate") == [
+        {"action": "terminate", "cluster": "prod", "plan_id": "p1", "region": HOME, "step": 5}
+    ]
+
+
+def test_a_plan_with_nothing_in_it_ends_at_once(workflow: Workflow) -> None:
+    trace = workflow.run(only())
+
+    assert (trace.status, trace.calls, trace.took_s) == ("SUCCEEDED", [], 0)
+
+
+@pytest.mark.feature("EX-05")
+def test_what_a_region_refuses_is_raised_in_the_next_in_the_same_run(workflow: Workflow) -> None:
+    checks = [{**MORE, "spill": SPILL}, DONE]
+    trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": checks})
+
+    assert trace.events("scale_out")[1:] == [
+        {"cluster": "prod", "plan_id": "p1", "region": WEST, "requests": ["p1#1#1", "p1#2#1"]}
+    ]
+
+
+@pytest.mark.feature("EX-05")
+def test_spilling_goes_on_while_the_next_region_is_full_too(workflow: Workflow) -> None:
+    further = [{"region": "eu-west-1", "requests": ["p1#1#2"]}]
+    answers = [{"raised": 1, "spill": SPILL}, {"raised": 0, "spill": further}, {"raised": 1, "spill": []}]
+    trace = workflow.run(only(grow=INPUT["grow"]), {"scale_out": answers})
+
+    assert [event["region"] for event in trace.events("scale_out")] == [HOME, WEST, "eu-west-1"]
+
+
+@pytest.mark.feature("EX-04")
+def test_looks_again_after_a_poll(workflow: Workflow) -> None:
+    trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": [MORE, MORE, DONE]})
+
+    assert trace.took_s == 30
+    (first, _) = trace.events("verify_instances.wait")
+    assert (first["region"], first["news"]) == (HOME, 3)
+    assert first["token"]
+
+
+@pytest.mark.feature("EV-05")
+def test_looks_again_at_once_when_an_event_ends_the_waiting(workflow: Workflow) -> None:
+    def woken(event: Mapping[str, Any]) -> dict[str, bool]:
+        clients.client("stepfunctions", HOME).send_task_success(taskToken=event["token"], output='{"news": true}')
+        return {"waiting": False}
+
+    trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": [MORE, DONE], "verify_instances.wait": woken})
+    assert trace.took_s < 1
+    assert len(trace.events("verify_instances.check")) == 2
+
+
+@pytest.mark.feature("EX-04")
+def test_asks_the_cluster_only_while_instances_are_no_ready_nodes(workflow: Workflow) -> None:
+    trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": [{**MORE, "unready": 2}, MORE, DONE]})
+
+    assert trace.events("verify_nodes") == [{"cluster": "prod", "plan_id": "p1", "region": HOME}]
+
+
+@pytest.mark.feature("EX-05")
+def test_a_region_that_only_fallbacks_name_has_a_loop_of_its_own(workflow: Workflow) -> None:
+    trace = workflow.run(only(grow=[{"region": WEST, "steps": [], "uncordon": False}]))
+
+    assert trace.keys() == ["verify_instances.check"]
+
+
+@pytest.mark.feature("EX-14")
+def test_a_drain_waits_as_long_as_the_task_says(workflow: Workflow) -> None:
+    waiting = {"status": "waiting", "wait_s": 30, "evicted": 1, "reason": "2 pods left"}
+    answers = {"drain.evict": [*[waiting] * 100, QUIET["drain.evict"]]}
+    trace = workflow.run(only(drains=INPUT["drains"]), answers)
+
+    assert trace.status == "SUCCEEDED"
+    assert trace.took_s == 5 + 100 * 30 + 15
+
+
+@pytest.mark.feature("EX-07")
+@pytest.mark.parametrize("status", ["deadline", "abandoned"])
+def test_a_drain_that_is_given_up_leaves_no_trace_and_ends_no_instance(workflow: Workflow, status: str) -> None:
+    given_up = {"status": status, "wait_s": 0, "evicted": 0, "reason": "a budget held it"}
+    trace = workflow.run(only(drains=INPUT["drains"]), {"drain.evict": given_up})
+
+    assert trace.keys() == ["drain.begin", "drain.evict", "drain.abandon"]
+    assert trace.events("drain.abandon")[0]["reason"] == "a budget held it"
+
+
+@pytest.mark.feature("EX-08")
+def test_the_node_object_goes_only_after_ec2_confirms(workflow: Workflow) -> None:
+    ending = {"status": "ending", "reason": "", "wait_s": 15}
+    trace = workflow.run(only(drains=INPUT["drains"]), {"scale_in.confirm": [ending, ending, QUIET["scale_in.confirm"]]})
+
+    assert trace.keys()[-4:] == ["scale_in.confirm"] * 3 + ["remove_node"]
+
+
+@pytest.mark.feature("EX-10")
+def test_a_failure_in_one_part_stops_no_other(workflow: Workflow) -> None:
+    drains = [{"step": 5, "region": HOME}, {"step": 6, "region": HOME}]
+
+    def begin(event: Mapping[str, Any]) -> Any:
+        return error("ValueError") if event["step"] == 5 else QUIET["drain.begin"]
+
+    trace = workflow.run({**INPUT, "drains": drains}, {
+        "scale_in.give_back": error("AwsForbidden"), "scale_out": error("KeyError"), "drain.begin": begin,
+    })  # fmt: skip
+    assert trace.status == "SUCCEEDED"
+    assert [event["step"] for event in trace.events("remove_node")] == [6]
+    assert "ValueError" in trace.events("drain.abandon")[0]["reason"]
+    assert len(trace.events("verify_instances.check")) == 1
+
+
+@pytest.mark.feature("EX-10")
+@pytest.mark.parametrize("failure", [Killed(), error("LeaseHeld"), error("AwsUnavailable")])
+def test_what_may_pass_is_tried_again(workflow: Workflow, failure: Exception) -> None:
+    trace = workflow.run(only(grow=INPUT["grow"]), {"scale_out": [failure, failure, QUIET["scale_out"]]})
+
+    assert len(trace.events("scale_out")) == 3
+    assert not trace.caught
+
+
+def test_a_region_that_stays_silent_is_left_to_the_next_plan(workflow: Workflow) -> None:
+    trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": error("AwsForbidden")})
+
+    assert (trace.status, len(trace.events("verify_instances.check"))) == ("SUCCEEDED", 30)
+    assert ("FailedTooOften", "LeftToNextPlan") in trace.steps
+
+
+# ---- every way through it ----
+
+FORKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("quiet", dict(INPUT), {}),
+    ("fallback region", only(grow=[{"region": WEST, "steps": [], "uncordon": False}]), {}),
+    (
+        "slow",
+        dict(INPUT),
+        {
+            "verify_instances.check": [{**MORE, "unready": 1, "spill": SPILL}, MORE, DONE],
+            "drain.evict": [{"status": "waiting", "wait_s": 10, "evicted": 1, "reason": ""}, QUIET["drain.evict"]],
+            "scale_in.confirm": [{"status": "ending", "reason": "", "wait_s": 15}, QUIET["scale_in.confirm"]],
+        },
+    ),
+    ("changed", only(drains=INPUT["drains"]), {"drain.begin": {"status": "abandoned", "settle_s": 0, "reason": "changed"}}),
+    ("given up", only(drains=INPUT["drains"]), {"drain.evict": {"status": "deadline", "wait_s": 0, "reason": "late"}}),
+    ("gone", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "gone", "reason": ""}}),
+    ("at min", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "refused", "reason": "at its minimum"}}),
+    (
+        "silent",
+        dict(INPUT),
+        {"verify_instances.check": error("ValueError"), "scale_in.confirm": [*[error("ValueError")] * 99]},
+    ),
+]  # fmt: skip
+
+
+def test_every_choice_is_taken_each_way(workflow: Workflow) -> None:
+    taken: set[tuple[str, str]] = set()
+    for name, given, answers in FORKS:
+        trace = workflow.run(given, answers)
+        assert trace.status == "SUCCEEDED", name
+        taken |= trace.steps
+    wanted = {
+        (name, target)
+        for name, state in states()
+        if state["Type"] == "Choice"
+        for target in [*(rule["Next"] for rule in state["Choices"]), state["Default"]]
+    }
+    assert wanted - taken == set()
+
+
+BUSY = {  # a run that comes by every task
+    "verify_instances.check": [{**MORE, "unready": 1, "spill": SPILL}, DONE],
+    "drain.evict": [QUIET["drain.evict"]],
+}
+KEYS = {
+    "GiveBack": "scale_in.give_back", "Uncordon": "drain.uncordon", "ScaleOut": "scale_out", "Check": "verify_instances.check",
+    "SpillTo": "scale_out", "VerifyNodes": "verify_nodes", "Await": "verify_instances.wait", "BeginDrain": "drain.begin",
+    "Evict": "drain.evict", "Terminate": "scale_in.terminate", "Confirm": "scale_in.confirm", "RemoveNode": "remove_node",
+    "Abandon": "drain.abandon",
+}  # fmt: skip
+CATCHES = [
+    (name, failure, catcher["Next"])
+    for name, state in states()
+    if state["Type"] == "Task"
+    for catcher in state["Catch"]
+    for failure in catcher["ErrorEquals"]
+    if failure != "States.Timeout"  # is what every poll ends with
+]
+
+
+def test_every_task_has_a_key_here() -> None:
+    assert {name for name, state in states() if state["Type"] == "Task"} == KEYS.keys()
+
+
+@pytest.mark.parametrize(("state", "failure", "target"), CATCHES, ids=lambda value: str(value))
+def test_every_catch_is_taken(workflow: Workflow, state: str, failure: str, target: str) -> None:
+    raised = error("ValueError" if failure == "States.ALL" else failure)
+    answers: dict[str, Any] = dict(BUSY)
+    if state == "SpillTo":
+        answers["scale_out"] = lambda event: raised if "requests" in event else QUIET["scale_out"]
+    elif state in ("Check", "Confirm", "Await"):
+        answers[KEYS[state]] = [*[raised] * 9, *([DONE] if state == "Check" else [QUIET[KEYS[state]]])]
+    else:
+        answers[KEYS[state]] = raised
+    if state == "Abandon":
+        answers["drain.evict"] = {"status": "deadline", "wait_s": 0, "evicted": 0, "reason": "late"}
+    trace = workflow.run(INPUT, answers)
+
+    assert trace.status == "SUCCEEDED"
+    assert (state, type(raised).__name__, target) in trace.caught
+
+
+def test_a_poll_that_ends_is_caught(workflow: Workflow) -> None:
+    assert ("Await", "States.Timeout", "Check") in workflow.run(INPUT, BUSY).caught
+
+
+# ---- within the limits of Step Functions ----
+
+
+@pytest.mark.feature("EX-12")
+def test_payloads_of_200_groups_and_1000_drains_are_small(workflow: Workflow) -> None:
+    regions = [f"xx-region-{n}" for n in range(1, 5)]
+    given = {
+        "cluster": "c" * 100,
+        "plan_id": "0123456789abcdef",
+        "grow": [
+            {"region": region, "steps": list(range(50 * n, 50 * n + 50)), "uncordon": True} for n, region in enumerate(regions)
+        ],
+        "drains": [{"step": 200 + n, "region": regions[n % 4]} for n in range(1000)],
+        "give_back": [
+            {"region": region, "steps": list(range(1200 + 50 * n, 1250 + 50 * n))} for n, region in enumerate(regions)
+        ],
+    }
+    assert len(json.dumps(given)) < 64 * 1024
+    spill = [{"region": region, "requests": [f"0123456789abcdef#{n}#1" for n in range(50)]} for region in regions]
+    trace = workflow.run({**given, "drains": given["drains"][:40]}, {
+        "verify_instances.check": [{**MORE, "spill": spill}, DONE],
+    })  # fmt: skip
+    assert trace.status == "SUCCEEDED"
+    largest = max(len(json.dumps(event, default=str)) for event in trace.history)
+    assert largest < 128 * 1024  # of 256 KiB
+
+
+def test_an_execution_ends_by_itself() -> None:
+    assert definition()["TimeoutSeconds"] <= 86_400
