@@ -30,18 +30,23 @@ def gap_of(view: View, group: NodeGroup) -> Gap:
     members = sum(instance.is_member for instance in group.instances)
     requests = [r for r in view.memory.requests if (r.region, r.group) == (group.region, group.name)]
     ours = [r for r in requests if not r.orphan and view.is_young(r.asked_at, group)]
-    planned = _planned(group, [r for r in ours if r.state == RequestState.PLANNED])
+    unseen = [r for r in ours if r.state == RequestState.PLANNED or r.asked_at > view.fleet.taken_at]
+    planned = _planned(group, unseen)
     missing = max(0, group.desired - members)
-    owned = min(missing, sum(max(0, r.nodes - r.missing) for r in ours if r.state == RequestState.OPEN))
+    owned = min(missing, sum(max(0, r.nodes - r.missing) for r in ours if r not in unseen))
     why = _nobody(view, group, requests) if missing > owned else ""
     coming = owned if why else missing
     return Gap(coming + planned, missing - coming, why, group.desired + planned)
 
 
 def _planned(group: NodeGroup, requests: list[OpenRequest]) -> int:
-    """What requests that are written down, and not yet carried out, will add to desired."""
-    first = max((r.to_desired for r in requests if r.hop == 0), default=group.desired)
-    return max(0, first - group.desired) + sum(r.nodes for r in requests if r.hop > 0)
+    """What requests that the fleet's snapshot cannot show yet add to desired: planned, or raised since it was taken.
+
+    A request knows the desired capacity that it leads to, but for later hops that are not raised yet.
+    """
+    hops = [r for r in requests if r.hop > 0 and r.state == RequestState.PLANNED]
+    raised = max((r.to_desired - r.missing for r in requests if r not in hops), default=group.desired)
+    return max(0, raised - group.desired) + sum(r.nodes for r in hops)
 
 
 def _nobody(view: View, group: NodeGroup, requests: list[OpenRequest]) -> str:
