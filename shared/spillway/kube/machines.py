@@ -8,7 +8,7 @@ from spillway.model.cluster import Machine
 # Zones: us-east-1a, us-gov-west-1a, Local Zones us-west-2-lax-1a, Wavelength us-east-1-wl1-bos-wlz-1.
 # The region is what comes before: words, then the first number.
 _REGION = re.compile(r"[a-z]+(?:-[a-z]+)+-[0-9]+")
-_PROVIDER_ID = re.compile(r"aws://[^/]*/(?P<zone>[a-z0-9-]+)/(?P<instance>i-[0-9a-f]+)")
+_PROVIDER_ID = re.compile(r"aws://[^/]*/(?P<zone>[a-z0-9-]+)/(?P<instance>i-[^/]+)")
 
 
 def region_of(zone: str) -> str:
