@@ -192,6 +192,20 @@ def test_an_execution_that_is_stopped_under_a_task_that_fails_is_aborted(workflo
     assert world.run(states)[0] == "ABORTED"
 
 
+def test_an_execution_that_is_stopped_by_the_task_that_should_wait_ends(workflow: Callable[..., Workflow]) -> None:
+    def ask(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        world.client.stop_execution(executionArn=event["arn"])
+        return {}
+
+    world = workflow(ask=ask)
+    waits = {
+        "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "End": True,
+        "TimeoutSeconds": "{% 15 %}",
+        "Arguments": {"FunctionName": "ask", "Payload": {"arn": "{% $states.context.Execution.Id %}"}},
+    }  # fmt: skip
+    assert world.run({"Await": waits}, QueryLanguage="JSONata")[0] == "ABORTED"
+
+
 def test_jsonata_with_variables_that_hold_quotes(workflow: Callable[..., Workflow]) -> None:
     first = {"Type": "Pass", "Assign": {"said": "{% $states.input.text %}"}, "Next": "Use"}
     use = {"Type": "Pass", "Output": {"n": "{% $count($states.input.list[kind='a']) %}", "said": "{% $said %}"}, "End": True}

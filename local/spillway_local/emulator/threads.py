@@ -73,6 +73,8 @@ def virtual_event(clock: VirtualClock) -> type:
             self._real.clear()
 
         def wait(self, timeout: float | None = None) -> bool:
+            if not isinstance(timeout, int | float | None):
+                return False  # moto evaluates no TimeoutSeconds any more once an execution was stopped
             try:
                 return self._real.is_set() or clock.wait(self._real, timeout)
             except ClockClosed:
