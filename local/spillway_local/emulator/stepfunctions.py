@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timezone
-from threading import Thread
+from threading import RLock, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,6 +41,7 @@ from spillway_local.emulator.threads import Inline, busy_thread, stand_in, virtu
 
 _PARSED: dict[str, Any] = {}
 _LAST_STEP_S = 30.0  # real seconds: a handler under way is let finish
+_BINDINGS = "\x00"  # JSON never holds it bare: it parts variables from the expression that uses them
 _INDEX_OF_MANY = re.compile(r"\[[^\]]*[*?:,]")
 
 
@@ -120,15 +121,25 @@ def _time(clock: VirtualClock, seed: int, threads: list[Thread]) -> list[Patch]:
 def _jsonata() -> list[Patch]:
     """Stock: no JSONata at all, and JSONPath gives `[1]` for `$.list[0].field` where AWS gives 1."""
 
-    def evaluate(expression: str) -> Any:
+    compiled: dict[str, jsonata.Jsonata] = {}
+    lock = RLock()  # a compiled expression holds the state of its evaluation
+
+    def evaluate(text: str) -> Any:
+        pieces = text.split(_BINDINGS)
+        expression = "".join(pieces[::2])
+        bindings = {name[1:]: value for piece in pieces[1::2] for name, value in json.loads(piece).items()}
         try:
-            return json.loads(json.dumps(jsonata.Jsonata(expression).evaluate(None)))
+            with lock:
+                if expression not in compiled:
+                    compiled[expression] = jsonata.Jsonata(expression)
+                jsonata.Jsonata.CURRENT.jsonata = compiled[expression]
+                return json.loads(json.dumps(compiled[expression].evaluate(None, bindings)))
         except Exception as error:
-            raise moto_jsonata.JSONataException("UNKNOWN", f"{error} in {expression}") from error
+            raise moto_jsonata.JSONataException("UNKNOWN", f"{error} in {expression} with {bindings}") from error
 
     def declare(bindings: Mapping[str, Any]) -> str:
-        # Stock: a quote inside a string ends it.
-        return "".join(f"{name}:={to_json_str(value, separators=(',', ':'))};" for name, value in bindings.items())
+        # Stock: writes the values into the expression, where a quote ends them, and has all of it parsed at each call.
+        return f"{_BINDINGS}{to_json_str(dict(bindings))}{_BINDINGS}" if bindings else ""
 
     def is_single(path: str) -> bool:
         return not _INDEX_OF_MANY.search(path)
