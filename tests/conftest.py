@@ -20,9 +20,12 @@ def aws_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_cached_environment() -> Iterator[None]:
+def _nothing_remembered() -> Iterator[None]:
+    """Every test is a cold start: no environment and no answer of the test before."""
+    from spillway.aws import memo
     from spillway.env import env
 
     env.cache_clear()
+    memo.clear()
     yield
     env.cache_clear()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spillway.aws import memo
 from spillway.aws.table import leases, outcomes, settings
 from spillway.errors import ClusterForbidden, ClusterUnavailable, EventError, LeaseHeld, NotFound, PlanStale, Stopped
 from spillway.model.plan import AtDeadline, Eviction, OutcomeStatus, ScaleOut, Why
@@ -360,6 +361,7 @@ class TestUncordon:
         reason = Reason(code=Code.UNSCHEDULABLE_PODS, text="3 pods need a node")
         step = {"region": "us-east-1", "group": "a", "from_desired": 2, "to_desired": 2, "nodes": 0, "reason": reason}
         world.table.delete("PLAN#p1")
+        memo.clear()
         world.plan(
             scale_out=(ScaleOut(step=1, uncordon=("n1", "gone"), **step), ScaleOut(step=2, uncordon=("n2",), **step)),
         )

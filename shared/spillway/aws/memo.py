@@ -16,8 +16,9 @@ _all: list["Memo[object, object]"] = []
 class Memo(Generic[K, V]):
     """Values younger than `keep`. Only what was answered is kept: a key without an answer is asked again."""
 
-    def __init__(self, keep: timedelta) -> None:
-        self._keep = keep
+    def __init__(self, keep: timedelta, most: int | None = None) -> None:
+        """`most` values are kept, the newest; None: all."""
+        self._keep, self._most = keep, most
         self._known: dict[K, tuple[datetime, V]] = {}
         _all.append(self)  # type: ignore[arg-type]
 
@@ -31,7 +32,12 @@ class Memo(Generic[K, V]):
             except AwsError:
                 if not all(key in self._known for key in stale):
                     raise
+            self._forget()
         return {key: self._known[key][1] for key in wanted if key in self._known}
+
+    def _forget(self) -> None:
+        while self._most is not None and len(self._known) > self._most:
+            del self._known[min(self._known, key=lambda key: self._known[key][0])]
 
     def clear(self) -> None:
         self._known.clear()

@@ -1,5 +1,8 @@
 """Plans, written once. A plan without steps keeps its summary only; the newest is kept whole, for whoever asks why."""
 
+from datetime import timedelta
+
+from spillway.aws.memo import Memo
 from spillway.aws.table import keys, parts
 from spillway.aws.table.store import ABSENT, Condition, Conflict, Item, Table, condition, expiry
 from spillway.errors import NotFound
@@ -7,6 +10,7 @@ from spillway.model.base import decode, encode
 from spillway.model.plan import Plan
 
 _KEEP_S = parts.KEEP_S  # as long as the snapshots that it was made from
+_known = Memo[tuple[Table, str], Plan](keep=timedelta(hours=1), most=8)
 
 
 def put(table: Table, plan: Plan) -> bool:
@@ -20,8 +24,9 @@ def put(table: Table, plan: Plan) -> bool:
 
 
 def get(table: Table, plan_id: str) -> Plan:
-    """Raises NotFound."""
-    return _plan(table, plan_id, keys.plan(plan_id))
+    """Raises NotFound. A stored plan never changes: a warm function reads it once for all its steps."""
+    key = (table, plan_id)
+    return _known.get([key], lambda _: {key: _plan(table, plan_id, keys.plan(plan_id))})[key]
 
 
 def latest(table: Table) -> Plan:
