@@ -1,8 +1,9 @@
 """Takes what EC2 and Auto Scaling say, of every region, from the queue. An event is a hint; snapshots stay the truth.
 
-A launch of one of our groups, made or refused, is news: the loops that wait in that region look again at once. When none
-waits, a refusal is remembered and a plan asked for, which then passes over what was refused. All else that our
-rules let through is of no use yet and dropped. What we do not know fails, and goes to the dead letters.
+A refused launch of one of our groups is news: the loops that wait in that region look again at once. When none waits,
+the refusal is remembered and a plan asked for, which then passes over what was refused. All else that our rules let
+through is of no use yet and dropped: a launch that succeeds can wait for the next look, and a thousand of them would
+fill the history of the execution. What we do not know fails, and goes to the dead letters.
 """
 
 from collections.abc import Mapping
@@ -85,15 +86,15 @@ def _read(body: str) -> Said:
 
 def _take(table: Table, ours: frozenset[tuple[str, str]], said: Said) -> bool:
     """True when it was of use; False when it is another's, came before, or is of no use."""
-    if said.kind in _NO_USE:
+    if said.kind in _NO_USE or said.kind == _LAUNCHED:
         return False
-    if said.kind not in (_REFUSED, _LAUNCHED):
+    if said.kind != _REFUSED:
         raise EventError("intake", (("detail-type", f"{said.kind!r} is not known"),))
     group = str(said.detail.get("AutoScalingGroupName", ""))
     if (said.region, group) not in ours or events.is_seen(table, said.id):
         return False
     woken = _wake(table, said.region)
-    if said.kind == _REFUSED and not woken:
+    if not woken:
         _remember(table, said, group)
     events.mark_seen(table, said.id)
     return True

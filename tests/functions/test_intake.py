@@ -99,12 +99,11 @@ def test_a_refusal_that_a_loop_sees_asks_for_no_plan(world: World, woken: list[s
     assert world.table.get(keys.event("e1")) is None
 
 
-def test_a_launch_that_succeeded_is_news_too(world: World, woken: list[str]) -> None:
+def test_a_launch_that_succeeded_waits_for_the_next_look(world: World, woken: list[str]) -> None:
     waits.store(world.table, "p1", HOME, "token")
-    deliver(world, said("EC2 Instance Launch Successful", StatusCode="InProgress", StatusMessage=""))
+    assert deliver(world, said("EC2 Instance Launch Successful", StatusCode="InProgress", StatusMessage="")) == []
 
-    assert woken == ["token"]
-    assert list(memory.unavailable(world.table)) == []
+    assert (woken, world.news()) == ([], 0)
 
 
 @pytest.mark.feature("EV-01")
