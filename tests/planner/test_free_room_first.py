@@ -161,10 +161,12 @@ def test_a_request_that_is_written_down_but_not_yet_asked_for_counts_as_coming()
 
 
 @pytest.mark.feature("SO-03")
-@pytest.mark.parametrize("hop", [0, 1])
-def test_a_request_that_was_raised_after_the_fleet_was_seen_counts_though_desired_does_not_show_it(hop: int) -> None:
+@pytest.mark.parametrize(("hop", "orphan"), [(0, False), (1, False), (0, True)])
+def test_a_request_that_was_raised_after_the_fleet_was_seen_counts_though_desired_does_not_show_it(
+    hop: int, orphan: bool
+) -> None:
     """An event starts a plan on heads of up to a minute ago; without this it would buy the whole burst a second time."""
-    raised = Memory(requests=(open_request(asked_at=ago(-5), hop=hop),))
+    raised = Memory(requests=(open_request(asked_at=ago(-5), hop=hop, orphan=orphan),))
     assert not plan_for(pod(cpu="3", count=2), group("g", desired=0), memory=raised).scale_out
     more = plan_for(pod(cpu="3", count=3), group("g", desired=0), memory=raised).scale_out
     assert [(step.from_desired, step.to_desired) for step in more] == [(2, 3)]

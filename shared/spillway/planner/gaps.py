@@ -30,7 +30,13 @@ def gap_of(view: View, group: NodeGroup) -> Gap:
     members = sum(instance.is_member for instance in group.instances)
     requests = [r for r in view.memory.requests if (r.region, r.group) == (group.region, group.name)]
     ours = [r for r in requests if not r.orphan and view.is_young(r.asked_at, group)]
-    unseen = [r for r in ours if r.state == RequestState.PLANNED or r.asked_at > view.fleet.taken_at]
+    unseen = [r for r in ours if r.state == RequestState.PLANNED]
+    # What a dead run raised counts, too, until the fleet shows what came of it; what it only planned never comes.
+    unseen += [
+        r
+        for r in requests
+        if r.state == RequestState.OPEN and r.asked_at > view.fleet.taken_at and view.is_young(r.asked_at, group)
+    ]
     planned = _planned(group, unseen)
     missing = max(0, group.desired - members)
     owned = min(missing, sum(max(0, r.nodes - r.missing) for r in ours if r not in unseen))

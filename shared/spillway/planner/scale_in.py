@@ -11,6 +11,7 @@ from spillway.model.policy import Consolidation, Mode
 from spillway.model.reason import Code, Reason
 from spillway.planner.bounds import Bounds
 from spillway.planner.gaps import Gap
+from spillway.planner.left_behind import is_left_behind, removal
 from spillway.planner.starting import is_starting
 from spillway.planner.view import LiveNode, View
 
@@ -29,6 +30,7 @@ class Shrink:
     gaps: Mapping[str, Gap]
     used: frozenset[str]
     removed: list[tuple[LiveNode, Reason]] = field(default_factory=list)
+    left_behind: list[LiveNode] = field(default_factory=list)
     kept: dict[str, Reason] = field(default_factory=dict)
     give_back: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -37,6 +39,9 @@ class Shrink:
         since = {memory.node: memory.idle_since for memory in self.view.memory.nodes}
         candidates: list[tuple[datetime, str, LiveNode]] = []
         for live in self.view.nodes:
+            if self.view.policy.mode not in (Mode.SCALE_OUT_ONLY, Mode.OFF) and is_left_behind(self.view, live):
+                self.left_behind.append(live)
+                continue
             reason = self._stays(live, since.get(live.node.name))
             if reason:
                 self.kept[live.node.name] = reason
@@ -72,7 +77,7 @@ class Shrink:
                     reason=reason,
                 )
             )
-        return found
+        return found + [removal(self.view, live, step) for step, live in enumerate(self.left_behind, first + len(self.removed))]
 
     def reasons(self) -> Iterable[Kept]:
         return (Kept(node=name, reason=self.kept[name]) for name in sorted(self.kept))

@@ -24,6 +24,8 @@ class Ended:
 
 def terminate(task: Task, step: ScaleIn) -> Ended:
     """Raises LeaseHeld when somebody else drains the node or writes to the group, AwsForbidden or AwsUnavailable."""
+    if not step.group:
+        return _outside(step)
     with leases.group(task.table, step.region, step.group, f"{task.plan.plan_id}#{step.step}#0"):
         now = group.read(step.region, step.group)
         member = now.instance(step.instance_id) if now else None
@@ -64,7 +66,8 @@ def _outside(step: ScaleIn) -> Ended:
         return Ended("gone")
     if state == "shutting-down":
         return Ended("ending", f"{step.instance_id} is shutting down")
-    return Ended("refused", f"{step.instance_id} is {state} and no member of {step.region}/{step.group} any more")
+    group_name = f"{step.region}/{step.group}" if step.group else f"any group in {step.region}"
+    return Ended("refused", f"{step.instance_id} is {state} and no member of {group_name} any more")
 
 
 def _problem(task: Task, step: ScaleIn, now: GroupNow, protected: bool) -> str:
