@@ -173,6 +173,15 @@ def test_a_request_that_was_raised_after_the_fleet_was_seen_counts_though_desire
 
 
 @pytest.mark.feature("SO-03")
+def test_what_was_asked_for_together_fits_together_also_when_first_come_first_served_would_not_see_it() -> None:
+    """By age, 1 and 2 cores share a node and the 3 find no room; as they were packed, 3 and 1 do, and 2 and 2."""
+    pods = [pod("old", cpu="1", age_s=900), pod("two", cpu="2", count=2, age_s=800), pod("young", cpu="3", age_s=700)]
+    plan = plan_for(*pods, group("g", cpu="4", desired=2), memory=Memory(requests=(open_request(),)))
+    assert not plan.scale_out
+    assert plan.summary.pods_on_coming_nodes == 4
+
+
+@pytest.mark.feature("SO-03")
 @pytest.mark.parametrize("orphan", [open_request(orphan=True, state=RequestState.PLANNED), open_request(asked_at=ago(3000))])
 def test_a_request_that_nobody_pursues_is_nothing(orphan: OpenRequest) -> None:
     plan = plan_for(pod(cpu="3", count=2), group("g", desired=0), memory=Memory(requests=(orphan,)))

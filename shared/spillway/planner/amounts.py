@@ -44,6 +44,10 @@ class Dimensions:
         self._ports = {port: len(self.resources) + index for index, port in enumerate(ports)}
         self.names = (*self.resources, *(f"host port {number}/{protocol}" for protocol, number, _ in ports))
 
+    @property
+    def accelerators(self) -> frozenset[int]:
+        return frozenset(index for index, name in enumerate(self.names) if name in ACCELERATORS)
+
     def need(self, shape: PodShape) -> Need:
         amounts = {**shape.requests, "pods": shape.requests.get("pods") or 1}
         found = [(index, amounts.get(name, 0)) for index, name in enumerate(self.resources)]

@@ -48,7 +48,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     judged = [lot for lot in lots if not lot.shape.resource_claims]
 
     rooms = Rooms(seen, dimensions, fit, {}).all(gaps)
-    placed = place(judged, rooms, fit)
+    placed = place(judged, rooms, fit, dimensions.accelerators)
     limits = ledger(seen, gaps)
     market_supply = supply.supply(seen, gaps, dimensions, fit)
     market = Market(seen, demand.items(judged), market_supply, fit, dimensions)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from spillway.model.fleet import CapacityType
 from spillway.model.policy import RegionMode
-from spillway.planner.amounts import ACCELERATORS, Dimensions, most
+from spillway.planner.amounts import Dimensions, most
 from spillway.planner.demand import Item
 from spillway.planner.fit import Fit
 from spillway.planner.supply import Source, Supply, region_order, region_ranks
@@ -22,7 +22,7 @@ class Market:
         self._fit = fit
         self._options: list[int] | None = None
         self._takes: dict[tuple[int, tuple[int, ...]], list[bool]] = {}
-        self._accelerators = {index for index, name in enumerate(dimensions.names) if name in ACCELERATORS}
+        self._accelerators = dimensions.accelerators
 
     def takes(self, source: Source) -> list[bool]:
         """For each item, whether a pod of it may go to an empty node of the group."""

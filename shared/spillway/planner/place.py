@@ -1,12 +1,13 @@
-"""Pods into the room that is there or coming: lots in queue order, each into the first rooms that take it."""
+"""Pods into the room that is there or coming."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spillway.model.plan import Placement
 from spillway.planner.amounts import Need, most, subtract
 from spillway.planner.demand import Lot
 from spillway.planner.fit import Fit
+from spillway.planner.pack import Offer, pack
 from spillway.planner.rooms import Kind, Room
 
 PRUNE_EVERY = 64  # lots between two looks at which rooms are full
@@ -35,32 +36,120 @@ class Placed:
         self.used.add(room.target)
 
 
-def place(lots: Sequence[Lot], rooms: Sequence[Room], fit: Fit) -> Placed:
-    """Takes the pods from `lots` and the room from `rooms`."""
+def place(lots: Sequence[Lot], rooms: Sequence[Room], fit: Fit, accelerators: frozenset[int] = frozenset()) -> Placed:
+    """Takes the pods from `lots` and the room from `rooms`.
+
+    What comes was packed by the plan that asked for it. Where first come, first served leaves pods over, the empty
+    nodes to come are packed again as they were, lest the rest buys nodes for which the room is under way; again
+    those with `accelerators` (dimensions) are kept for the pods that ask for them.
+    """
+    in_turn = _in_turn(lots, [lot.left for lot in lots], rooms, fit)
+    chosen = in_turn
+    if any(in_turn.left) and any(room.is_new for room in rooms):
+        chosen = min(in_turn, _packed(lots, rooms, fit, accelerators), key=lambda way: _worth(lots, way.left))
     found = Placed()
-    open_rooms, least = list(rooms), _least_needs(lots)
-    for index, lot in enumerate(lots):
-        if index % PRUNE_EVERY == 0:
-            open_rooms = [room for room in open_rooms if most(room.free, least[index // PRUNE_EVERY], 1)]
-        for room, number in _rooms_for(lot, open_rooms, fit):
-            subtract(room.free, lot.need, number)
-            found.add(index, lot, room, number)
+    for index, number, pods in chosen.moves:
+        subtract(rooms[number].free, lots[index].need, pods)
+        found.add(index, lots[index], rooms[number], pods)
     return found
 
 
-def _rooms_for(lot: Lot, rooms: Sequence[Room], fit: Fit) -> Iterator[tuple[Room, int]]:
+@dataclass
+class _Way:
+    """One way to place: `moves` of (lot, room, pods), and how many pods of each lot are `left`."""
+
+    moves: list[tuple[int, int, int]]
+    left: list[int]
+
+
+def _worth(lots: Sequence[Lot], left: Sequence[int]) -> list[int]:
+    """Pods without a place, the highest priority first."""
+    by_priority: dict[int, int] = {}
+    for lot, pods in zip(lots, left, strict=True):
+        by_priority[lot.shape.priority] = by_priority.get(lot.shape.priority, 0) + pods
+    return [by_priority[priority] for priority in sorted(by_priority, reverse=True)]
+
+
+def _in_turn(lots: Sequence[Lot], left: list[int], rooms: Sequence[Room], fit: Fit) -> _Way:
+    """Lots in queue order, each into the first rooms that take it."""
+    moves: list[tuple[int, int, int]] = []
+    free = [list(room.free) for room in rooms]
+    numbers, least = list(range(len(rooms))), _least_needs(lots)
+    for index, lot in enumerate(lots):
+        if index % PRUNE_EVERY == 0:
+            numbers = [number for number in numbers if most(free[number], least[index // PRUNE_EVERY], 1)]
+        for number, pods in _rooms_for(lot, left[index], rooms, free, numbers, fit):
+            subtract(free[number], lot.need, pods)
+            left[index] -= pods
+            moves.append((index, number, pods))
+    return _Way(moves, left)
+
+
+def _packed(lots: Sequence[Lot], rooms: Sequence[Room], fit: Fit, accelerators: frozenset[int]) -> _Way:
+    """Live rooms in turn, the empty nodes to come as one purchase, then whatever is still free in turn."""
+    live = [room for room in rooms if room.kind is Kind.LIVE]
+    first = _in_turn(lots, [lot.left for lot in lots], live, fit)
+    numbers = {id(room): number for number, room in enumerate(rooms)}
+    moves = [(index, numbers[id(live[number])], pods) for index, number, pods in first.moves]
+    left, new = first.left, _alike(rooms)
+    packing = pack(
+        [lot.need for lot in lots],
+        left,
+        [_offer(lots, left, [rooms[number] for number in alike], fit, accelerators) for alike in new],
+    )
+    for batch in packing.batches:
+        for _ in range(batch.times):
+            moves += [(index, new[batch.offer][-1], pods) for index, pods in batch.pattern]
+            new[batch.offer].pop()
+    for index, _, pods in moves[len(first.moves) :]:
+        left[index] -= pods
+    rest = [replace(room, free=list(room.free)) for room in rooms]
+    for index, number, pods in moves:
+        subtract(rest[number].free, lots[index].need, pods)
+    last = _in_turn(lots, left, rest, fit)
+    return _Way(moves + last.moves, last.left)
+
+
+def _alike(rooms: Sequence[Room]) -> list[list[int]]:
+    """Numbers of the empty nodes to come that no pod tells apart; the first of the list is used last."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for number, room in enumerate(rooms):
+        if room.is_new:
+            found.setdefault((room.group, room.host, tuple(room.free)), []).insert(0, number)
+    return list(found.values())
+
+
+def _offer(lots: Sequence[Lot], left: Sequence[int], rooms: Sequence[Room], fit: Fit, accelerators: frozenset[int]) -> Offer:
+    one = rooms[0]
+    kept = any(one.free[dimension] for dimension in accelerators)
+    takes = tuple(
+        index
+        for index, lot in enumerate(lots)
+        if left[index]
+        and most(one.free, lot.need, 1)
+        and fit.refusal(lot.kind, one.host) is None
+        and not (kept and accelerators.isdisjoint(dimension for dimension, _ in lot.need))
+    )
+    return Offer(tuple(one.free), one.price, len(rooms), takes)
+
+
+def _rooms_for(
+    lot: Lot, pods: int, rooms: Sequence[Room], free: Sequence[list[int]], numbers: Sequence[int], fit: Fit
+) -> Iterator[tuple[int, int]]:
     """Amounts first: they are cheap to compare, and most rooms are full."""
     takes: dict[int, bool] = {}
-    for room in rooms:
-        if not lot.left:
+    for number in numbers:
+        if not pods:
             return
-        number = most(room.free, lot.need, lot.left)
-        if not number:
+        some = most(free[number], lot.need, pods)
+        if not some:
             continue
-        if room.host not in takes:
-            takes[room.host] = fit.refusal(lot.kind, room.host) is None
-        if takes[room.host]:
-            yield room, number
+        host = rooms[number].host
+        if host not in takes:
+            takes[host] = fit.refusal(lot.kind, host) is None
+        if takes[host]:
+            pods -= some
+            yield number, some
 
 
 def _least_needs(lots: Sequence[Lot]) -> list[Need]:

@@ -7,6 +7,7 @@ from enum import IntEnum
 from spillway.model.base import Resources
 from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate
+from spillway.planner import prices
 from spillway.planner.amounts import DEFAULT_MAX_PODS, Dimensions, Need, subtract
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap, is_coming
@@ -29,7 +30,7 @@ class Kind(IntEnum):
 
 @dataclass(slots=True)
 class Room:
-    """`target` as in Placement; `group` is the group's key, "" for none."""
+    """`target` as in Placement; `group` is the group's key, "" for none. `price` is a coming node's, 0 once it holds a pod."""
 
     kind: Kind
     target: str
@@ -37,6 +38,12 @@ class Room:
     free: list[int]
     group: str = ""
     is_empty: bool = False
+    price: float = 0.0
+
+    @property
+    def is_new(self) -> bool:
+        """Still to come and held by nobody: to be packed as when it was asked for."""
+        return self.kind is Kind.COMING and self.price > 0
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ class Rooms:
             taints = tuple(taint for taint in taints if not is_startup(taint, view))
             host = Host(node.name, {**template.labels, **node.labels}, taints)
             free = self._free(live, promised(node.allocatable, template.allocatable))
-            return Room(Kind.COMING, node.name, self.fit.host_kind(host), free, group, is_empty)
+            price = prices.weight(live.group) if live.group and is_empty else 0.0
+            return Room(Kind.COMING, node.name, self.fit.host_kind(host), free, group, is_empty, price)
         if not node.ready:
             return None
         host = Host(node.name, node.labels, taints)
@@ -101,10 +109,10 @@ class Rooms:
             if instance.id not in self.view.joined and is_coming(self.view, group, instance):
                 labels = {**NAMELESS, **dict.fromkeys(ZONE_KEYS, instance.zone), **template.labels}
                 kind = self.fit.host_kind(Host("", labels, lasting(template, self.view)))
-                yield Room(Kind.COMING, instance.id, kind, list(free), group.key)
+                yield Room(Kind.COMING, instance.id, kind, list(free), group.key, price=prices.weight(group))
         kind = self.fit.host_kind(host_of(group, template, self.view))
         for number in range(gap.coming):
-            yield Room(Kind.COMING, f"{group.key}#{number}", kind, list(free), group.key)
+            yield Room(Kind.COMING, f"{group.key}#{number}", kind, list(free), group.key, price=prices.weight(group))
 
 
 def host_of(group: NodeGroup, template: NodeTemplate, view: View) -> Host:
