@@ -47,6 +47,30 @@ def test_an_execution_that_exists_counts_as_started(world: World, monkeypatch: p
     assert not workflow.start(plan(world))
 
 
+@pytest.mark.feature("EX-12")
+def test_a_thousand_drains_are_spread_over_executions_that_each_have_room(world: World) -> None:
+    made = world.plan(grow(1), *(leave(n, f"i-{n}") for n in range(2, 1002)))
+
+    parts = workflow.parts(made)
+    assert [len(part["drains"]) for part in parts] == [20] * 50
+    assert [drain["step"] for part in parts for drain in part["drains"]] == list(range(2, 1002))
+    assert [len(part["grow"]) for part in parts] == [1] + [0] * 49
+
+
+@pytest.mark.feature("EX-12")
+def test_a_plan_runs_while_any_of_its_executions_does(world: World) -> None:
+    made = world.plan(*(leave(n, f"i-{n}") for n in range(1, 50)))
+    for _ in range(2):
+        workflow.start(made)
+    answer = clients.client("stepfunctions", HOME).list_executions(stateMachineArn=MACHINE_ARN)
+    assert sorted(item["name"] for item in answer["executions"]) == ["p1", "p1-2", "p1-3"]
+    for name in ("p1", "p1-3"):
+        stop(name)
+    assert workflow.is_running("p1")
+    stop("p1-2")
+    assert not workflow.is_running("p1")
+
+
 def test_a_refusal_to_start_names_the_action(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fails(monkeypatch, "start_execution", "AccessDeniedException")
 
@@ -58,8 +82,7 @@ def test_knows_whether_a_plans_execution_runs(world: World) -> None:
     workflow.start(plan(world))
     assert workflow.is_running("p1")
     assert not workflow.is_running("p0")
-    arn = MACHINE_ARN.replace(":stateMachine:", ":execution:") + ":p1"
-    clients.client("stepfunctions", HOME).stop_execution(executionArn=arn)
+    stop("p1")
     assert not workflow.is_running("p1")
 
 
@@ -75,6 +98,11 @@ def test_a_loop_that_no_longer_waits_is_no_error(world: World, monkeypatch: pyte
     fails(monkeypatch, "send_task_success", code)
 
     assert not workflow.wake("token")
+
+
+def stop(name: str) -> None:
+    arn = MACHINE_ARN.replace(":stateMachine:", ":execution:") + f":{name}"
+    clients.client("stepfunctions", HOME).stop_execution(executionArn=arn)
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, operation: str, code: str) -> None:

@@ -139,29 +139,17 @@ class Workflow:
         return Trace(end["status"], took_s, json.loads(end.get("output", "null")), history, calls)
 
 
-def in_one_history(text: str) -> str:
-    """The workflow with its drains inline: a child execution has a history of its own, which moto does not hand out."""
-    machine = json.loads(text)
-    for _, state in states(machine):
-        if state.get("ItemProcessor", {}).get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED":
-            state["ItemProcessor"]["ProcessorConfig"] = {"Mode": "INLINE"}
-            del state["ToleratedFailureCount"]
-    return json.dumps(machine)
-
-
 @contextmanager
-def open_workflow(as_it_is: bool = False) -> Iterator[Workflow]:
-    """With one history for all, unless `as_it_is`."""
+def open_workflow() -> Iterator[Workflow]:
     clock = VirtualClock()
     functions = Functions({}, busy=clock.busy)
     config = {"core": {"reset_boto3_session": False}, "stepfunctions": {"execute_state_machine": True}}
     with mock_aws(config=config), interpreter(clock, functions):
         template = Template()
         arns = {name: f"arn:aws:lambda:{HOME}:123456789012:function:{name}:live" for name in template.functions.values()}
-        text = template.definition(arns)
         machine = clients.client("stepfunctions", HOME).create_state_machine(
             name="execute-plan",
-            definition=text if as_it_is else in_one_history(text),
+            definition=template.definition(arns),
             roleArn="arn:aws:iam::123456789012:role/execute-plan",
         )
         yield Workflow(clock, functions, machine["stateMachineArn"])
