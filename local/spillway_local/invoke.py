@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
-from spillway.aws.table import plans, settings
+from spillway.aws.table import plans, requests, settings
 from spillway.errors import SpillwayError
+from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import Plan
 from spillway_local.emulator.functions import FunctionFailed
 from spillway_local.handlers import ROOT, Handlers
@@ -70,7 +71,10 @@ def invoke(function: str, event: Mapping[str, Any]) -> Any:
     example = ROOT / "examples" / _WORLD_OF.get(function, _GROWS)
     waits = {"mode": "dry_run", "may_be_empty": True}  # the plan is made and stored, and nobody carries it out
     with World.from_dump(example, policy=waits, ticks=False) as world:
-        _let_plan(world, shrinks=example.name == _SHRINKS)
+        if function == "plan":
+            world.aws.minutes.once()  # heads to plan on, and nobody has planned yet
+        else:
+            _let_plan(world, shrinks=example.name == _SHRINKS)
         settings.put_policy(world.table, waits | {"mode": "run"}, by="invoke")
         with world.clock.busy():
             return _invoke(world, function, dict(event))
@@ -86,8 +90,9 @@ def _let_plan(world: World, shrinks: bool) -> None:
 
 
 def _invoke(world: World, function: str, event: dict[str, Any]) -> Any:
-    if "plan_id" in event:
+    if "cluster" in event:
         event |= {"cluster": world.raw.cluster}
+    if "plan_id" in event:
         plan = world.latest_plan()
         if plan is not None:
             event |= _fit(world, plan, event)
@@ -109,7 +114,22 @@ def _fit(world: World, plan: Plan, event: Mapping[str, Any]) -> dict[str, Any]:
         made = tuple(msgspec.structs.replace(step, step=number) for step, number in zip(mine, steps, strict=False))
         plan, region = msgspec.structs.replace(plan, scale_out=made), made[0].region
     plans.put(world.table, msgspec.structs.replace(plan, plan_id=event["plan_id"]))
+    for request_id in event.get("requests", ()):
+        region = _ask(world, plan, request_id, region)
     return {"region": region} if "region" in event else {}
+
+
+def _ask(world: World, plan: Plan, request_id: str, region: str) -> str:
+    """Writes down a request that a refusal has handed on, for the first group of the region; gives the region."""
+    groups = [group for group in world.aws.groups().values() if group.region == region] or list(world.aws.groups().values())
+    plan_id, step, hop = request_id.split("#")
+    request = OpenRequest(
+        id=request_id, plan_id=plan_id, step=int(step), hop=int(hop), region=groups[0].region, group=groups[0].name,
+        from_desired=groups[0].desired_capacity, to_desired=groups[0].desired_capacity + 1, nodes=1,
+        asked_at=plan.created_at, state=RequestState.PLANNED,
+    )  # fmt: skip
+    requests.create(world.table, request)
+    return request.region
 
 
 def _like(event: Mapping[str, Any], home: str, function: str, action: str) -> dict[str, Any]:

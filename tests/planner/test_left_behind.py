@@ -37,4 +37,4 @@ def test_a_drain_under_way_takes_its_own_node_away() -> None:
 
 @pytest.mark.feature("SI-15")
 def test_nothing_is_taken_away_where_the_policy_forbids_scale_in() -> None:
-    assert not plan_for(node("n1", **LEFT), group("g"), policy(mode="scale_out_only")).scale_in
+    assert not plan_for(node("n1", **LEFT), group("g"), rules=policy(mode="scale_out_only")).scale_in

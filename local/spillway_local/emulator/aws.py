@@ -71,11 +71,11 @@ class Aws:
             stack.enter_context(patched([*one_call_at_a_time(self.launches.lock), narrow_queries(), types]))
             stack.enter_context(autoscaling(self.launches))
             stack.enter_context(self.stream.listening())
+            stack.enter_context(interpreter(self.clock, self.functions, self.seed))
             stack.enter_context(price_list({region: of.get("OnDemandPrices", {}) for region, of in self.fleet.items()}))
             self._deploy()
             for region, answers in self.fleet.items():
                 fleets.build(region, answers, self.launches)
-            stack.enter_context(interpreter(self.clock, self.functions, self.seed))
             yield self
 
     def _deploy(self) -> None:
