@@ -1,12 +1,18 @@
-"""Where the workloads lie: those that ship with the project, and an optional data folder beside it."""
+"""Where the workloads lie, those that ship with the project and an optional data folder beside it, and their reading."""
 
-import gzip
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from bench.figure import Seconds, timed
+from spillway.kube import decode
+from spillway_local import dump
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = ROOT.parent / "shared" / "data"
@@ -17,7 +23,16 @@ class Missing(Exception):
     """Data that is not on this machine; the figure is skipped and says so."""
 
 
-def dump(name: str) -> Path:
+@dataclass(frozen=True)
+class Reading:
+    """A dump in memory. `grouping`, which `reading` includes, went from decoded objects to counts of pods by shape."""
+
+    world: dump.Dump
+    reading: Seconds = field(default_factory=Seconds)
+    grouping: Seconds = field(default_factory=Seconds)
+
+
+def folder(name: str) -> Path:
     """The folder of a dump by its name; raises Missing."""
     places = [SHIPPED[name]] if name in SHIPPED else [OPTIONAL / "bursts" / name, OPTIONAL / "peers" / name]
     for place in places:
@@ -27,8 +42,8 @@ def dump(name: str) -> Path:
 
 
 @contextmanager
-def large_dump() -> Iterator[Path]:
-    """150,000 pods on 5,000 nodes, written anew: the generator lies in the optional data folder."""
+def large() -> Iterator[Path]:
+    """150,000 pods on 5,000 nodes, written anew by the generator of the optional data folder; raises Missing."""
     generator = OPTIONAL / "make_large.py"
     if not generator.is_file():
         raise Missing(f"no generator {generator.relative_to(ROOT.parent)}")
@@ -37,10 +52,15 @@ def large_dump() -> Iterator[Path]:
         yield Path(scratch)
 
 
-def bytes_of(folder: Path) -> int:
-    """Bytes of a dump's cluster files, unpacked."""
-    total = 0
-    for path in (folder / "cluster").iterdir():
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            total += len(file.read())
-    return total
+def read(path: Path) -> Reading:
+    """Decodes a dump with the decoders that read the live APIs."""
+    reading, grouping = Seconds(), Seconds()
+    stock = decode.reduce
+
+    def reduce(*args: Any, **options: Any) -> Any:
+        with timed(grouping):
+            return stock(*args, **options)
+
+    with patch.object(decode, "reduce", reduce), timed(reading):
+        world = dump.read(path)
+    return Reading(world, reading, grouping)
