@@ -1,6 +1,7 @@
 """From pods that wait to groups at their minimum: the whole product, as it is deployed, over hours of virtual time."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from spillway_local.world import World
 from tests.world import scene
 from tests.world.scene import EAST, WEST
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -28,7 +30,12 @@ def test_what_home_refuses_spills_to_the_second_region_in_the_same_execution() -
         assert [item["status"] for item in world.executions()] == ["SUCCEEDED"]
 
 
-@pytest.mark.feature("OP-02")
+@pytest.mark.feature("EV-05")
+def test_failover_starts_on_the_event_of_the_refusal_not_on_the_next_tick() -> None:
+    with scene.world(pods=4) as world:
+        world.run(until=lambda: world.desired()[f"{WEST}/cpu"] == 2, limit_s=10)
+
+
 def test_a_burst_comes_and_goes_and_leaves_nothing_behind() -> None:
     with scene.world(pods=4, job_s=300) as world:
         world.run(until=world.all_pods_run, limit_s=900)
@@ -38,6 +45,17 @@ def test_a_burst_comes_and_goes_and_leaves_nothing_behind() -> None:
         assert not world.aws.stream.dead
         assert not world.aws.queue.dead
         assert Counter(one.status for one in world.outcomes())["done"] >= 4
+
+
+def test_of_an_example_every_pod_runs_that_any_group_can_serve() -> None:
+    with World.from_dump(EXAMPLES / "burst", capacity={(EAST, "g4dn.xlarge"): 1}) as world:
+        world.run(until=lambda: world.cluster.phases()["Pending"] == 1, limit_s=1800)
+        world.run(limit_s=90)
+        plan = world.latest_plan()
+        assert plan is not None
+        (left,) = plan.unserved
+        assert left.pods == world.cluster.phases()["Pending"] == 1
+        assert {reason.region for reason in left.reasons} == {EAST, WEST}
 
 
 @pytest.mark.feature("EX-01")
