@@ -15,8 +15,6 @@ from spillway.aws.table import Table, waits
 from spillway.env import env
 from spillway.telemetry import Metric, emit, logger
 
-POLL_S = 15
-
 
 class Check(BaseModel):
     action: Literal["check"]
@@ -51,7 +49,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
         "unready": found.unready,
         "spill": [{"region": region, "requests": ids} for region, ids in sorted(found.spill.items())],
         "done": found.done,
-        "poll_s": POLL_S,
+        "poll_s": found.poll_s,
         "news": found.news,
     }
     logger.info("verify_instances", plan_id=asked.plan_id, region=asked.region, **answer)

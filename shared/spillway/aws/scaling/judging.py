@@ -21,18 +21,22 @@ from spillway.telemetry import logger
 ZONE_PATIENCE = timedelta(seconds=60)  # a group of several zones goes to the next zone by itself
 LEFT_AFTER = timedelta(seconds=60)  # a request that nobody has begun by then was left by a task that died
 STEP_LOST_AFTER = timedelta(seconds=300)  # past the age at which a plan may still be begun
+POLL_S, SLOW_POLL_S = 15, 30
+SLOW_AFTER = timedelta(seconds=300)  # most instances are Ready by then, and a history has no room for ever
 _GROUPS_ASKED_ONE_BY_ONE = 5  # more are read from the region's common list of activities
 
 
 @dataclass(frozen=True)
 class Judgement:
     """`open` requests of the plan in the region; `unready` instances that came and are no Ready node yet; `spill`: ids by
-    region that wait to be raised; `done`: nothing of the plan is open in any region; `news` counted before the look."""
+    region that wait to be raised; `done`: nothing of the plan is open in any region; `poll_s` until the next look, unless
+    there is news; `news` counted before this one."""
 
     open: int
     unready: int
     spill: dict[str, list[str]]
     done: bool
+    poll_s: int
     news: int
     refused: int
     given_back: int
@@ -137,10 +141,16 @@ def _summary(task: Task, region: str, made: list[OpenRequest], news: int, refuse
         unready=sum(max(0, len(one.instances) - one.ready) for one in mine if one.state is RequestState.OPEN),
         spill=raising.by_region(waiting.values()),
         done=not live and not _to_begin(task, of_plan),
+        poll_s=_poll_s(live),
         news=news,
         refused=refused,
         given_back=given_back,
     )
+
+
+def _poll_s(live: Iterable[OpenRequest]) -> int:
+    youngest = max((request.asked_at for request in live), default=None)
+    return SLOW_POLL_S if youngest and clock.utcnow() - youngest > SLOW_AFTER else POLL_S
 
 
 def _to_begin(task: Task, of_plan: Iterable[OpenRequest]) -> bool:
