@@ -5,6 +5,7 @@ that answer botocore in this process (moto's, and the emulator's own for prices)
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,14 +21,23 @@ from spillway.aws.market import PRICING_REGION
 _HOSTS = {"pricing": "api.pricing"}
 
 
+class AwsServer(ThreadingHTTPServer):
+    """`answered` counts the requests by service."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.address = f"http://127.0.0.1:{self.server_port}"
+        self.answered: Counter[str] = Counter()
+
+
 @contextmanager
-def serving() -> Iterator[str]:
-    """The address, while the account of an open world answers there."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+def serving() -> Iterator[AwsServer]:
+    """The account of an open world answers while this holds."""
+    server = AwsServer()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield server
     finally:
         server.shutdown()
         server.server_close()
@@ -35,6 +45,7 @@ def serving() -> Iterator[str]:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: AwsServer
     protocol_version = "HTTP/1.1"  # clients keep their connections, as they do to AWS
 
     def do_POST(self) -> None:
@@ -49,6 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
         events = clients.client("pricing", PRICING_REGION).meta.events
         _, answer = events.emit_until_response(f"before-send.{service}.{operation}", request=request)
         content = answer.content
+        self.server.answered[service] += 1
         self.send_response(answer.status_code)
         for name, value in answer.headers.items():
             if name.lower() not in ("content-length", "date", "server"):

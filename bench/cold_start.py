@@ -73,6 +73,7 @@ def first_answers(function: str) -> Iterator[Figure]:
 class _Run:
     seconds: float
     kubernetes: bool
+    asked: Mapping[str, int]
 
 
 def _figure(function: str, bytecode: str, runs: list[_Run]) -> Figure:
@@ -86,13 +87,14 @@ def _figure(function: str, bytecode: str, runs: list[_Run]) -> Figure:
         "least": round(min(run.seconds for run in runs), 3),
         "imports_kubernetes": kubernetes,
         "event": SAMPLES[function].event,
+        "aws_requests": dict(sorted(runs[0].asked.items())),
         "runs": len(runs),
     }
 
 
 def _run(function: str, variables: Mapping[str, str]) -> _Run:
-    with _world(SAMPLES[function]) as (world, event), serving() as address:
-        environment = {**os.environ, **variables, "AWS_ENDPOINT_URL": address}
+    with _world(SAMPLES[function]) as (world, event), serving() as aws:
+        environment = {**os.environ, **variables, "AWS_ENDPOINT_URL": aws.address}
         command = [sys.executable, "-m", "bench.first_answer", function, world.clock.now().isoformat()]
         start = time.monotonic()
         child = subprocess.run(
@@ -101,7 +103,7 @@ def _run(function: str, variables: Mapping[str, str]) -> _Run:
     if child.returncode:
         raise Wrong(f"{function} did not answer: {(child.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
     told = json.loads(child.stdout.splitlines()[-1])
-    return _Run(told["at"] - start, told["kubernetes"])
+    return _Run(told["at"] - start, told["kubernetes"], aws.answered)
 
 
 @contextmanager
