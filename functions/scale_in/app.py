@@ -14,6 +14,7 @@ from spillway.aws import tasks
 from spillway.aws.scaling import ending, returning
 from spillway.telemetry import Metric, emit, logger
 
+_ENDS_S = 40  # EC2 rarely ends an instance sooner; an earlier look would be in vain
 _POLL_S = 15
 
 
@@ -51,7 +52,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
             task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN)
             ended = ending.terminate(task, task.scale_in(asked.step))
             done[Metric.INSTANCES_ENDED] = int(ended.is_new)
-            answer: dict[str, Any] = {"status": ended.status, "reason": ended.reason}
+            answer: dict[str, Any] = {"status": ended.status, "reason": ended.reason, "wait_s": _ENDS_S}
         case Confirm():
             task = tasks.undo(asked.cluster, asked.plan_id)  # the instance is ending, whatever the switch says now
             ended = ending.confirm(task.scale_in(asked.step))

@@ -31,7 +31,7 @@ QUIET: Mapping[str, Any] = {  # a plan all of whose tasks do at once what they a
     "verify_nodes": {"ready": 2, "waiting": 0},
     "drain.begin": {"status": "draining", "settle_s": 5, "reason": ""},
     "drain.evict": {"status": "empty", "wait_s": 0, "evicted": 0, "reason": "no pod holds it"},
-    "scale_in.terminate": {"status": "ending", "reason": ""},
+    "scale_in.terminate": {"status": "ending", "reason": "", "wait_s": 40},
     "scale_in.confirm": {"status": "gone", "reason": "", "wait_s": 15},
     "remove_node": {"status": "removed"},
     "drain.abandon": {"status": "abandoned", "reason": ""},

@@ -178,8 +178,8 @@ FORKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("changed", only(drains=INPUT["drains"]), {"drain.begin": {"status": "abandoned", "settle_s": 0, "reason": "changed"}}),
     ("given up", only(drains=INPUT["drains"]), {"drain.evict": {"status": "deadline", "wait_s": 0, "reason": "late"}}),
-    ("gone", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "gone", "reason": ""}}),
-    ("at min", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "refused", "reason": "at its minimum"}}),
+    ("gone", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "gone", "reason": "", "wait_s": 40}}),
+    ("at min", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "refused", "reason": "at min", "wait_s": 40}}),
     (
         "silent",
         dict(INPUT),
