@@ -192,6 +192,24 @@ def test_an_execution_that_is_stopped_under_a_task_that_fails_is_aborted(workflo
     assert world.run(states)[0] == "ABORTED"
 
 
+def test_a_branch_that_had_not_begun_when_the_execution_was_stopped_ends_without_an_error(
+    workflow: Callable[..., Workflow],
+) -> None:
+    class Stopped:
+        """moto's environment of a stopped execution: it takes no next state any more."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            raise RuntimeError(f"Could not set {name}")
+
+        def is_running(self) -> bool:
+            return False
+
+    workflow()
+    rest = {"StartAt": "R", "States": {"R": {"Type": "Wait", "Seconds": 50, "End": True}}}
+    program, _ = AmazonStateLanguageParser.parse(json.dumps(rest))
+    program.eval(Stopped())
+
+
 def test_an_execution_that_is_stopped_by_the_task_that_should_wait_ends(workflow: Callable[..., Workflow]) -> None:
     def ask(event: dict[str, Any], context: Any) -> dict[str, Any]:
         world.client.stop_execution(executionArn=event["arn"])

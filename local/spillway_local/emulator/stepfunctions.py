@@ -56,7 +56,7 @@ def interpreter(clock: VirtualClock, functions: Functions, seed: int = 0) -> Ite
     level = log.level
     log.setLevel(logging.CRITICAL)  # moto tells of every caught error; the execution's history has them all
     try:
-        with patched([*_lambda(functions), *_time(clock, seed, threads), *_jsonata(), *_dates(clock), _parser(), _stopped()]):
+        with patched([*_lambda(functions), *_time(clock, seed, threads), *_jsonata(), *_dates(clock), _parser(), *_stopped()]):
             try:
                 yield
             finally:
@@ -164,15 +164,26 @@ def _parser() -> Patch:
     return Patch(AmazonStateLanguageParser, "parse", staticmethod(parse))
 
 
-def _stopped() -> Patch:
-    """Stock: a branch that ends with an error after the execution was stopped turns ABORTED into FAILED."""
-    stock = Environment.set_error
+def _stopped() -> list[Patch]:
+    """Stock, once an execution was stopped: a branch that ends with an error turns ABORTED into FAILED, and one that has
+    not begun dies without a word to those who wait for it."""
+    set_error, evaluate = Environment.set_error, program.Program.eval
 
-    def set_error(self: Any, error: Any) -> None:
+    def set_error_while_running(self: Any, error: Any) -> None:
         if self.is_running():
-            stock(self, error)
+            set_error(self, error)
 
-    return Patch(Environment, "set_error", set_error)
+    def evaluate_while_running(self: Any, env: Any) -> None:
+        try:
+            evaluate(self, env)
+        except RuntimeError:
+            if env.is_running():
+                raise
+
+    return [
+        Patch(Environment, "set_error", set_error_while_running),
+        Patch(program.Program, "eval", evaluate_while_running),
+    ]
 
 
 def _dates(clock: VirtualClock) -> list[Patch]:
