@@ -47,6 +47,8 @@ def serving() -> Iterator[AwsServer]:
 class _Handler(BaseHTTPRequestHandler):
     server: AwsServer
     protocol_version = "HTTP/1.1"  # clients keep their connections, as they do to AWS
+    wbufsize = -1  # an answer in two packets waits 40 ms for the acknowledgement of the first
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         region, service = _scope(self.headers["Authorization"])

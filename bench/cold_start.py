@@ -51,7 +51,7 @@ SAMPLES = {
     "widget": Sample("widget.show"),
     "scale_out": Sample("scale_out.steps"),
     "verify_instances": Sample("verify_instances.check", before=("scale_out.steps",)),
-    "verify_nodes": Sample("verify_nodes.region", before=("scale_out.steps",)),
+    "verify_nodes": Sample("verify_nodes.region", before=("scale_out.steps", "verify_instances.check")),
     "drain": Sample("drain.begin", "idle"),
     "scale_in": Sample("scale_in.terminate", "idle", before=("drain.begin",)),
     "remove_node": Sample("remove_node.step", "idle", before=("drain.begin", "scale_in.terminate")),
