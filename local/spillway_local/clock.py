@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-_POLL_S = 0.005  # real seconds between looks at a virtual timeout, while blocked on somebody else's event
-
 
 class ClockClosed(RuntimeError):
     """Raised in a thread that waits in virtual time when the world around it ends."""
@@ -41,11 +39,32 @@ class _Nap:
     """A thread that waits; `held` is how often it had called `busy`, which it lets go meanwhile."""
 
     bell: threading.Condition
-    event: threading.Event | None
     held: int
     timer: Timer | None = None
     over: bool = False
     woken: bool = False  # by the driver, which waits until the thread really goes on
+
+
+class Signal:
+    """Something that threads wait for in a clock's time, as they would with `threading.Event`. `clock.signal()` makes one."""
+
+    def __init__(self, lock: threading.RLock, wake: Callable[[_Nap], None]) -> None:
+        self._lock, self._wake = lock, wake
+        self._is_set = False
+        self.naps: set[_Nap] = set()  # of those who wait for it; the clock's business
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        with self._lock:
+            self._is_set = True
+            for nap in self.naps:
+                self._wake(nap)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._is_set = False
 
 
 class VirtualClock:
@@ -99,7 +118,7 @@ class VirtualClock:
         """Blocks the calling worker until `seconds` of virtual time have passed; raises ClockClosed."""
         if seconds <= 0:
             return self.touch()
-        nap = self._lie_down(seconds, None)
+        nap = self._lie_down(seconds)
         try:
             with self._lock:
                 nap.bell.wait_for(lambda: nap.over)
@@ -107,18 +126,25 @@ class VirtualClock:
             self._rise(nap)
         return None
 
-    def wait(self, event: threading.Event, timeout_s: float | None = None) -> bool:
-        """Blocks until `event` is set or `timeout_s` of virtual time have passed; tells whether it is set.
+    def signal(self) -> Signal:
+        return Signal(self._lock, self._wake)
+
+    def wait(self, signal: Signal, timeout_s: float | None = None) -> bool:
+        """Blocks until `signal` is set or `timeout_s` of virtual time have passed; tells whether it is set.
 
         Raises ClockClosed.
         """
-        nap = self._lie_down(timeout_s, event)
+        nap = self._lie_down(timeout_s)
         try:
-            while not event.wait(_POLL_S) and not nap.over:
-                pass
+            with self._lock:
+                if not signal.is_set():
+                    signal.naps.add(nap)
+                    nap.bell.wait_for(lambda: nap.over)
         finally:
+            with self._lock:
+                signal.naps.discard(nap)
             self._rise(nap)
-        return event.is_set()
+        return signal.is_set()
 
     def run(self, until: Callable[[], bool] | None = None, limit_s: float | None = None) -> None:
         """Drives time until `until()` holds, asked after each action and whenever all is quiet.
@@ -172,14 +198,14 @@ class VirtualClock:
         if not self._held:
             self._changed.notify_all()
 
-    def _lie_down(self, seconds: float | None, event: threading.Event | None) -> _Nap:
+    def _lie_down(self, seconds: float | None) -> _Nap:
         me = threading.get_ident()
         if me == self._driver:
             raise RuntimeError("the driver's own actions must not wait, time would stop; use call_in")
         with self._lock:
             if self._closed:
                 raise ClockClosed("the clock is closed")
-            nap = _Nap(threading.Condition(self._lock), event, self._held.get(me, 0))
+            nap = _Nap(threading.Condition(self._lock), self._held.get(me, 0))
             self._naps.add(nap)
             if seconds is not None:
                 nap.timer = self._add(self._now + timedelta(seconds=max(0.0, seconds)), lambda: self._wake(nap))
@@ -188,7 +214,7 @@ class VirtualClock:
 
     def _wake(self, nap: _Nap) -> None:
         with self._lock:
-            if nap in self._naps:
+            if nap in self._naps and not nap.over:
                 nap.over = nap.woken = True
                 self._waking += 1
                 nap.bell.notify_all()
@@ -225,9 +251,7 @@ class VirtualClock:
                     return None
                 seen = self._activity
                 self._changed.wait(None if self._held or self._waking else self._quiet_s)
-                # A thread whose event is set is about to go on, though it has not come round to say so.
-                coming = any(nap.event is not None and nap.event.is_set() for nap in self._naps)
-                if seen == self._activity and not (self._held or self._waking or coming):
+                if seen == self._activity and not (self._held or self._waking):
                     return seen
 
     def _jump(self, quiet_at: int, end: datetime | None, to_the_end: bool) -> str | None:

@@ -152,7 +152,7 @@ def test_what_is_due_now_comes_even_while_a_worker_is_busy(clock: VirtualClock) 
 
 
 def test_waiting_ends_with_the_event(clock: VirtualClock) -> None:
-    event, answers = threading.Event(), list[tuple[bool, float]]()
+    event, answers = clock.signal(), list[tuple[bool, float]]()
     worker = in_thread(clock, lambda: answers.append((clock.wait(event, 60), seconds(clock))))
     clock.call_in(20, event.set)
     clock.run(until=lambda: bool(answers), limit_s=100)
@@ -162,7 +162,7 @@ def test_waiting_ends_with_the_event(clock: VirtualClock) -> None:
 
 def test_waiting_ends_with_the_virtual_timeout(clock: VirtualClock) -> None:
     answers: list[tuple[bool, float]] = []
-    worker = in_thread(clock, lambda: answers.append((clock.wait(threading.Event(), 60), seconds(clock))))
+    worker = in_thread(clock, lambda: answers.append((clock.wait(clock.signal(), 60), seconds(clock))))
     clock.call_in(90, lambda: None)
     clock.run(until=lambda: bool(answers), limit_s=100)
     worker.join()
@@ -170,7 +170,7 @@ def test_waiting_ends_with_the_virtual_timeout(clock: VirtualClock) -> None:
 
 
 def test_an_event_that_is_set_holds_time_until_its_waiter_goes_on(clock: VirtualClock) -> None:
-    event, seen = threading.Event(), list[float]()
+    event, seen = clock.signal(), list[float]()
     worker = in_thread(clock, lambda: (clock.wait(event), seen.append(seconds(clock))))
     clock.call_in(5, event.set)
     clock.call_in(6, lambda: None)
@@ -224,7 +224,7 @@ def test_ctrl_c_leaves_at_once_and_the_clock_can_be_driven_again(clock: VirtualC
 
 
 def test_closing_lets_every_waiting_thread_go(clock: VirtualClock) -> None:
-    waits: list[Callable[[], object]] = [lambda: clock.sleep(1e6), lambda: clock.wait(threading.Event())]
+    waits: list[Callable[[], object]] = [lambda: clock.sleep(1e6), lambda: clock.wait(clock.signal())]
     with ThreadPoolExecutor() as pool:
         futures = [pool.submit(wait) for wait in waits]
         while len(clock._naps) < len(waits):

@@ -61,22 +61,14 @@ def virtual_event(clock: VirtualClock) -> type:
 
     class VirtualEvent:
         def __init__(self) -> None:
-            self._real = threading.Event()
-
-        def is_set(self) -> bool:
-            return self._real.is_set()
-
-        def set(self) -> None:
-            self._real.set()
-
-        def clear(self) -> None:
-            self._real.clear()
+            self._signal = clock.signal()
+            self.is_set, self.set, self.clear = self._signal.is_set, self._signal.set, self._signal.clear
 
         def wait(self, timeout: float | None = None) -> bool:
             if not isinstance(timeout, int | float | None):
                 return False  # moto evaluates no TimeoutSeconds any more once an execution was stopped
             try:
-                return self._real.is_set() or clock.wait(self._real, timeout)
+                return self.is_set() or clock.wait(self._signal, timeout)
             except ClockClosed:
                 # SystemExit passes moto's `except Exception`, which would take it for an error to catch and go on.
                 raise SystemExit from None
