@@ -2,6 +2,8 @@
 UV_VERSION := 0.13.9
 TOOLS := .tools
 UV := $(TOOLS)/bin/uv
+# A machine that got here by git and pip has certificates of its own, perhaps those of a proxy as well.
+export UV_SYSTEM_CERTS ?= 1
 RUN := $(UV) run --locked --quiet
 SAM_ENV := PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1
 SAM_TOOL := $(SAM_ENV) $(UV) tool run --quiet --from aws-sam-cli==1.170.0
