@@ -26,6 +26,7 @@ from bench.check import Wrong
 from bench.data import ROOT
 from bench.figure import Figure
 from spillway.aws.table import settings
+from spillway_local.emulator.functions import FunctionFailed
 from spillway_local.world import World
 
 RUNS = 3
@@ -97,9 +98,12 @@ def _run(function: str, variables: Mapping[str, str]) -> _Run:
         environment = {**os.environ, **variables, "AWS_ENDPOINT_URL": aws.address}
         command = [sys.executable, "-m", "bench.first_answer", function, world.clock.now().isoformat()]
         start = time.monotonic()
-        child = subprocess.run(
-            command, input=json.dumps(event), capture_output=True, text=True, cwd=ROOT, env=environment, timeout=_LIMIT_S
-        )
+        try:
+            child = subprocess.run(
+                command, input=json.dumps(event), capture_output=True, text=True, cwd=ROOT, env=environment, timeout=_LIMIT_S
+            )
+        except subprocess.TimeoutExpired as late:
+            raise Wrong(f"{function} did not answer within {_LIMIT_S} s") from late
     if child.returncode:
         raise Wrong(f"{function} did not answer: {(child.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
     told = json.loads(child.stdout.splitlines()[-1])
@@ -114,7 +118,10 @@ def _world(sample: Sample) -> Iterator[tuple[World, dict[str, Any]]]:
         known = _ids(world, shrinks=sample.example == "idle")
         settings.put_policy(world.table, waits | {"mode": "run"}, by="bench")
         for name in sample.before:
-            world.aws.functions.invoke(name.partition(".")[0], _event(name, known))
+            try:
+                world.aws.functions.invoke(name.partition(".")[0], _event(name, known))
+            except FunctionFailed as failure:
+                raise Wrong(f"{name}, which comes before {sample.event}: {failure}") from failure
         yield world, _event(sample.event, known)
 
 
