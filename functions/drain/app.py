@@ -22,7 +22,7 @@ from spillway.kube import node as nodes
 from spillway.kube.drain import Remaining, counted, named, remaining
 from spillway.kube.evict import Eviction, Verdict, evict, pods_on
 from spillway.kube.session import Session
-from spillway.model.plan import AtDeadline, Outcome, OutcomeStatus, ScaleIn, Why
+from spillway.model.plan import AtDeadline, OutcomeStatus, ScaleIn, Why
 from spillway.telemetry import Metric, emit, logger
 
 _LEASE_S = 300  # renewed at each round, which the workflow never puts off for so long
@@ -30,29 +30,20 @@ _ROUND_S = 10  # Cluster Autoscaler's own pace of evictions
 _NODE_MAY_BE_GONE = (Why.VANISHED, Why.UNREGISTERED, Why.DEAD, Why.INTERRUPTED)
 
 
-class _Step(BaseModel):
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    step: int = Field(ge=0)
-
-
-class Uncordon(BaseModel):
+class Uncordon(tasks.AskedOfRegion):
     action: Literal["uncordon"]
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    region: str = Field(min_length=1)
     steps: list[int]
 
 
-class Begin(_Step):
+class Begin(tasks.AskedOfStep):
     action: Literal["begin"]
 
 
-class Evict(_Step):
+class Evict(tasks.AskedOfStep):
     action: Literal["evict"]
 
 
-class Abandon(_Step):
+class Abandon(tasks.AskedOfStep):
     action: Literal["abandon"]
     reason: str = "the drain was given up"
 
@@ -170,19 +161,7 @@ def _changed(session: Session, task: tasks.Task, step: ScaleIn) -> str:
 
 def _conclude(task: tasks.Task, step: ScaleIn, status: OutcomeStatus, reason: str) -> None:
     """The outcome, unless the step has one; then the node is free for the next plan."""
-    outcomes.put(
-        task.table,
-        Outcome(
-            plan_id=task.plan.plan_id,
-            step=step.step,
-            status=status,
-            at=clock.utcnow(),
-            reason=reason,
-            region=step.region,
-            group=step.group,
-            node=step.node,
-        ),
-    )
+    task.conclude(step, status, reason)
     if step.node:
         leases.release_node(task.table, step.node, task.plan.plan_id, step.step)
 

@@ -2,23 +2,18 @@
 
 from typing import Any
 
-from pydantic import BaseModel, Field
-
-from spillway import clock
 from spillway.aws import tasks
 from spillway.aws.access import access
-from spillway.aws.table import leases, outcomes
+from spillway.aws.table import leases
 from spillway.env import env
 from spillway.kube import node as nodes
 from spillway.kube.session import Session
-from spillway.model.plan import Outcome, OutcomeStatus, ScaleIn
+from spillway.model.plan import OutcomeStatus, ScaleIn
 from spillway.telemetry import Metric, emit
 
 
-class Event(BaseModel):
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    step: int = Field(ge=0)
+class Event(tasks.AskedOfStep):
+    pass
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
@@ -28,20 +23,8 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     step = task.scale_in(asked.step)
     status = _remove(step)
     text = "its Node object is deleted" if status == "removed" else "the name is another instance's, whose Node object stays"
-    outcomes.put(
-        task.table,
-        Outcome(
-            plan_id=asked.plan_id,
-            step=step.step,
-            status=OutcomeStatus.DONE,
-            at=clock.utcnow(),
-            reason=f"node {step.node or step.instance_id}: instance {step.instance_id} has ended, {text}",
-            region=step.region,
-            group=step.group,
-            node=step.node,
-            nodes=1,
-        ),
-    )
+    reason = f"node {step.node or step.instance_id}: instance {step.instance_id} has ended, {text}"
+    task.conclude(step, OutcomeStatus.DONE, reason, nodes=1)
     if step.node:
         leases.release_node(task.table, step.node, asked.plan_id, step.step)
     emit(asked.cluster, {Metric.NODES_REMOVED: int(status == "removed")})

@@ -18,23 +18,17 @@ _ENDS_S = 40  # EC2 rarely ends an instance sooner; an earlier look would be in 
 _POLL_S = 15
 
 
-class _Task(BaseModel):
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    region: str = Field(min_length=1)
-
-
-class Terminate(_Task):
+class Terminate(tasks.AskedOfRegion):
     action: Literal["terminate"]
     step: int = Field(ge=0)
 
 
-class Confirm(_Task):
+class Confirm(tasks.AskedOfRegion):
     action: Literal["confirm"]
     step: int = Field(ge=0)
 
 
-class GiveBack(_Task):
+class GiveBack(tasks.AskedOfRegion):
     action: Literal["give_back"]
     steps: tuple[int, ...]
 

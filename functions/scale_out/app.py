@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from spillway.aws import tasks
 from spillway.aws.scaling import raising
@@ -12,10 +12,7 @@ from spillway.errors import PlanStale
 from spillway.telemetry import Metric, emit, logger
 
 
-class Event(BaseModel):
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    region: str = Field(min_length=1)
+class Event(tasks.AskedOfRegion):
     steps: tuple[int, ...] = ()
     requests: tuple[str, ...] = Field((), description="Ids of requests, as verify_instances and scale_out hand them on")
 

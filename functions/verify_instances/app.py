@@ -16,18 +16,12 @@ from spillway.env import env
 from spillway.telemetry import Metric, emit, logger
 
 
-class Check(BaseModel):
+class Check(tasks.AskedOfRegion):
     action: Literal["check"]
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    region: str = Field(min_length=1)
 
 
-class Wait(BaseModel):
+class Wait(tasks.AskedOfRegion):
     action: Literal["wait"]
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    region: str = Field(min_length=1)
     token: str = Field(min_length=1)
     news: int = Field(ge=0, description="The count that the last check answered")
 

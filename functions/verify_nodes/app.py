@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from pydantic import BaseModel, Field
 
 from spillway import clock
 from spillway.aws import tasks
@@ -18,10 +17,8 @@ from spillway.model.plan import Outcome, OutcomeStatus
 from spillway.telemetry import Metric, emit
 
 
-class Event(BaseModel):
-    cluster: str = Field(min_length=1)
-    plan_id: str = Field(min_length=1)
-    region: str = Field(min_length=1)
+class Event(tasks.AskedOfRegion):
+    pass
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:

@@ -5,16 +5,31 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from spillway import clock
-from spillway.aws.table import Table, plans, settings
+from spillway.aws.table import Table, outcomes, plans, settings
 from spillway.env import env
 from spillway.errors import EventError, NotFound, PlanStale, Stopped
-from spillway.model.plan import Plan, ScaleIn
+from spillway.model.plan import GiveBack, Outcome, OutcomeStatus, Plan, ScaleIn
 from spillway.model.policy import Mode, Policy
 
 E = TypeVar("E", bound=BaseModel)
+
+
+class Asked(BaseModel):
+    """What the workflow tells every task."""
+
+    cluster: str = Field(min_length=1)
+    plan_id: str = Field(min_length=1)
+
+
+class AskedOfRegion(Asked):
+    region: str = Field(min_length=1)
+
+
+class AskedOfStep(Asked):
+    step: int = Field(ge=0)
 
 
 class Side(StrEnum):
@@ -46,6 +61,23 @@ class Task:
     table: Table
     plan: Plan
     policy: Policy
+
+    def conclude(self, step: ScaleIn | GiveBack, status: OutcomeStatus, reason: str, nodes: int = 0) -> None:
+        """Writes the step's outcome, unless it has one."""
+        outcomes.put(
+            self.table,
+            Outcome(
+                plan_id=self.plan.plan_id,
+                step=step.step,
+                status=status,
+                at=clock.utcnow(),
+                reason=reason,
+                region=step.region,
+                group=step.group,
+                node=step.node if isinstance(step, ScaleIn) else "",
+                nodes=nodes,
+            ),
+        )
 
     def scale_in(self, step: int) -> ScaleIn:
         """Raises NotFound."""

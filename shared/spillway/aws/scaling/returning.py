@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from spillway import clock
 from spillway.aws.scaling import following, group, raising
 from spillway.aws.scaling.group import GroupNow, Rejected
 from spillway.aws.table import leases, memory, outcomes, requests
@@ -15,7 +14,7 @@ from spillway.aws.tasks import Task
 from spillway.errors import AwsError, LeaseHeld
 from spillway.model.fleet import LaunchFailure
 from spillway.model.memory import OpenRequest, RequestState
-from spillway.model.plan import GiveBack, Outcome, OutcomeStatus, ScaleOut
+from spillway.model.plan import GiveBack, OutcomeStatus, ScaleOut
 from spillway.telemetry import logger
 
 
@@ -117,19 +116,7 @@ def _give_back(task: Task, step: GiveBack) -> int:
         return 0
     with leases.group(task.table, step.region, step.group, f"{task.plan.plan_id}#{step.step}#0"):
         status, text, lowered = _lower_to(step, group.read(step.region, step.group))
-    outcomes.put(
-        task.table,
-        Outcome(
-            plan_id=task.plan.plan_id,
-            step=step.step,
-            status=status,
-            at=clock.utcnow(),
-            reason=text,
-            region=step.region,
-            group=step.group,
-            nodes=lowered,
-        ),
-    )
+    task.conclude(step, status, text, lowered)
     return lowered
 
 
