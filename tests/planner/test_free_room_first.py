@@ -155,8 +155,9 @@ def test_an_open_request_of_ours_counts_as_coming_also_when_aws_has_refused_it()
 
 
 @pytest.mark.feature("SO-03")
-def test_a_request_that_is_written_down_but_not_yet_asked_for_counts_as_coming() -> None:
-    planned = Memory(requests=(open_request(state=RequestState.PLANNED),))
+@pytest.mark.parametrize("to_desired", [0, 2])  # not begun, and about to be raised
+def test_a_request_that_is_written_down_but_not_yet_asked_for_counts_as_coming(to_desired: int) -> None:
+    planned = Memory(requests=(open_request(state=RequestState.PLANNED, to_desired=to_desired),))
     assert not plan_for(pod(cpu="3", count=2), group("g", desired=0), memory=planned).scale_out
 
 

@@ -48,11 +48,11 @@ def gap_of(view: View, group: NodeGroup) -> Gap:
 def _planned(group: NodeGroup, requests: list[OpenRequest]) -> int:
     """What requests that the fleet's snapshot cannot show yet add to desired: planned, or raised since it was taken.
 
-    A request knows the desired capacity that it leads to, but for later hops that are not raised yet.
+    A request knows the desired capacity that it leads to from the moment at which the group is about to be raised.
     """
-    hops = [r for r in requests if r.hop > 0 and r.state == RequestState.PLANNED]
-    raised = max((r.to_desired - r.missing for r in requests if r not in hops), default=group.desired)
-    return max(0, raised - group.desired) + sum(r.nodes for r in hops)
+    begun = [r for r in requests if r.to_desired > r.from_desired]
+    raised = max((r.to_desired - r.missing for r in begun), default=group.desired)
+    return max(0, raised - group.desired) + sum(r.nodes for r in requests if r not in begun)
 
 
 def _nobody(view: View, group: NodeGroup, requests: list[OpenRequest]) -> str:
