@@ -102,7 +102,6 @@ class TestRequests:
         assert keys.TTL not in (world.table.get(keys.request("p1#1#0")) or {})
         assert keys.TTL in (world.table.get(keys.request("p1#1#1")) or {})
 
-    @pytest.mark.feature("EX-11")
     def test_a_write_under_a_lost_lease_fails(self, world: World) -> None:
         with leases.group(world.table, HOME, "a", "p1#1#0") as lost:
             world.clock.pass_s(leases.GROUP_LEASE_S + 1)
@@ -112,7 +111,6 @@ class TestRequests:
 
 
 class TestLeases:
-    @pytest.mark.feature("EX-11")
     def test_a_group_has_one_writer_even_when_the_same_task_comes_twice(self, world: World) -> None:
         with leases.group(world.table, HOME, "a", "p1#1#0"):
             with pytest.raises(LeaseHeld, match=r"group us-east-1/a .* p1#1#0"), leases.group(world.table, HOME, "a", "p1#1#0"):
@@ -122,7 +120,6 @@ class TestLeases:
         with leases.group(world.table, HOME, "a", "p2#1#0") as lease:
             assert lease.token == 2
 
-    @pytest.mark.feature("EX-11")
     def test_a_group_whose_writer_died_is_free_after_a_minute(self, world: World) -> None:
         context = leases.group(world.table, HOME, "a", "dead")
         first = context.__enter__()
@@ -134,7 +131,6 @@ class TestLeases:
             with pytest.raises(LeaseHeld), leases.group(world.table, HOME, "a", "third"):
                 pass
 
-    @pytest.mark.feature("EX-11")
     def test_a_node_lease_is_renewed_by_its_drain_and_by_nobody_else(self, world: World) -> None:
         first = leases.node(world.table, "n1", "p1", 5, NOW + timedelta(seconds=60))
         renewed = leases.node(world.table, "n1", "p1", 5, NOW + timedelta(seconds=3600))
@@ -178,7 +174,6 @@ class TestMemory:
 
         assert memory.load(world.table, lambda plan_id: True).nodes == (seen,)
 
-    @pytest.mark.feature("EX-11")
     def test_open_requests_and_drains_are_known_and_orphaned_when_their_execution_ended(self, world: World) -> None:
         requests.create(world.table, request())
         leases.node(world.table, "n1", "p1", 5, NOW + timedelta(hours=1))
@@ -237,7 +232,6 @@ class TestSettings:
 
 
 class TestOnce:
-    @pytest.mark.feature("EX-10")
     def test_the_first_outcome_of_a_step_stays(self, world: World) -> None:
         done = Outcome(plan_id="p1", step=1, status=OutcomeStatus.DONE, at=NOW, reason="all 2 nodes are Ready")
         late = msgspec.structs.replace(done, status=OutcomeStatus.FAILED)

@@ -47,7 +47,6 @@ def test_an_execution_that_exists_counts_as_started(world: World, monkeypatch: p
     assert not workflow.start(plan(world))
 
 
-@pytest.mark.feature("EX-12")
 def test_a_thousand_drains_are_spread_over_executions_that_each_have_room(world: World) -> None:
     made = world.plan(grow(1), *(leave(n, f"i-{n}") for n in range(2, 1002)))
 
@@ -57,7 +56,6 @@ def test_a_thousand_drains_are_spread_over_executions_that_each_have_room(world:
     assert [len(part["grow"]) for part in parts] == [1] + [0] * 49
 
 
-@pytest.mark.feature("EX-12")
 def test_a_plan_runs_while_any_of_its_executions_does(world: World) -> None:
     made = world.plan(*(leave(n, f"i-{n}") for n in range(1, 50)))
     for _ in range(2):

@@ -74,7 +74,6 @@ def test_each_step_carries_its_fallbacks_in_order_with_counts(dumps: Dumps) -> N
             assert other["nodes"] == -(-pods // {"small": 1, "big": 2}[other["group"]])
 
 
-@pytest.mark.feature("SO-24")
 def test_a_pod_that_no_group_can_hold_has_a_reason_for_each_and_holds_up_nobody(dumps: Dumps) -> None:
     cluster = [
         pod("dream", cpu="1", memory="1Gi", gpu=16, spec=TOLERATES),

@@ -18,7 +18,6 @@ def section(alarm: dict[str, Any]) -> str:
     return link[1]
 
 
-@pytest.mark.feature("OB-06")
 def test_every_alarm_leads_to_its_own_section_of_the_runbook_and_every_section_has_an_alarm() -> None:
     assert sorted(section(alarm) for alarm in ALARMS.values()) == sorted(SECTIONS)
 
@@ -28,14 +27,12 @@ def test_a_section_is_named_like_its_alarm(name: str) -> None:
     assert section(ALARMS[name]) == re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-@pytest.mark.feature("OB-06")
 @pytest.mark.parametrize("name", ALARMS)
 def test_an_alarm_tells_the_topic_of_the_parameter(name: str) -> None:
     told = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopic"}], {"Ref": "AWS::NoValue"}]}
     assert ALARMS[name]["AlarmActions"] == ALARMS[name]["OKActions"] == told
 
 
-@pytest.mark.feature("OB-06")
 @pytest.mark.parametrize("name", ["NoClusterSnapshot", "NoFleetSnapshot", "NoPlan"])
 def test_silence_is_an_alarm_where_something_must_happen_every_minute(name: str) -> None:
     alarm = ALARMS[name]

@@ -84,7 +84,6 @@ def test_a_metric_is_written_as_the_page_says(metric: Metric) -> None:
 
 
 @pytest.mark.feature("OB-04")
-@pytest.mark.feature("OB-05")
 def test_the_dashboard_shows_every_metric_under_dimensions_that_are_written() -> None:
     assert {name for name, _ in shown()} == {metric.value for metric in Metric}
     wrong = [(name, sorted(used)) for name, used in shown() if used not in DIMENSIONS[documented()[name][1]]]
@@ -110,7 +109,6 @@ def test_a_metric_carries_the_documented_dimensions_and_no_others(capsys: pytest
     assert lines[0]["Plans"] == [0.0]  # zero is written, so that a gap means that nothing ran
 
 
-@pytest.mark.feature("OB-05")
 def test_the_dashboard_is_valid_and_no_widget_hides_another() -> None:
     cells = [
         (x, y)
@@ -122,7 +120,6 @@ def test_the_dashboard_is_valid_and_no_widget_hides_another() -> None:
     assert max(x for x, _ in cells) < 24
 
 
-@pytest.mark.feature("OB-05")
 def test_the_last_plan_is_on_the_dashboard() -> None:
     (widget,) = [one for one in dashboard() if one["type"] == "custom"]
     body = load()["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"][1]

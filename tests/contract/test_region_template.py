@@ -25,12 +25,10 @@ def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
     )
 
 
-@pytest.mark.feature("EV-01")
 def test_a_region_forwards_exactly_what_the_home_region_takes() -> None:
     assert rules(REGION) == rules("template.yaml")
 
 
-@pytest.mark.feature("EV-01")
 def test_events_go_to_the_home_region_and_the_role_may_do_nothing_else() -> None:
     for rule in resources("AWS::Events::Rule", REGION).values():
         (target,) = rule["Targets"]
@@ -47,14 +45,12 @@ def test_a_forwarder_in_the_home_region_is_refused() -> None:
     assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeRegion"}, {"Ref": "AWS::Region"}]}]}
 
 
-@pytest.mark.feature("EV-01")
 def test_the_handler_knows_every_kind_that_the_rules_let_through_and_no_other() -> None:
     """What it does not know fails and ends in the dead letters."""
     passed = {kind for pattern in rules("template.yaml").values() for kind in pattern["detail-type"]}
     assert passed == app._NO_USE | {app._REFUSED, app._LAUNCHED}
 
 
-@pytest.mark.feature("EV-01")
 @pytest.mark.parametrize("path", sorted(ROOT.glob("events/intake.*.json")), ids=lambda path: path.stem)
 def test_a_sample_event_comes_through_the_rules_if_the_handler_knows_it(path: Path) -> None:
     for record in json.loads(path.read_text(encoding="utf-8"))["Records"]:

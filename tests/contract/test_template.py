@@ -35,7 +35,6 @@ def refs(value: Any) -> set[str]:
 # ---- parameters ----
 
 
-@pytest.mark.feature("OP-01")
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_a_parameter_says_what_it_is_and_what_it_takes(name: str) -> None:
     parameter = PARAMETERS[name]
@@ -94,7 +93,6 @@ def test_metrics_have_no_dimension_but_ours() -> None:
     assert "POWERTOOLS_SERVICE_NAME" not in ENVIRONMENT
 
 
-@pytest.mark.feature("OP-05")
 @pytest.mark.parametrize("name", sorted(cloudformation.functions()))
 def test_only_functions_that_talk_to_the_cluster_are_in_the_vpc(name: str) -> None:
     function = FUNCTIONS[cloudformation.functions()[name]]
@@ -103,14 +101,12 @@ def test_only_functions_that_talk_to_the_cluster_are_in_the_vpc(name: str) -> No
         assert function["VpcConfig"]["Fn::If"][0] == "InVpc"
 
 
-@pytest.mark.feature("OP-05")
 @pytest.mark.parametrize("name", sorted(CLUSTER_FUNCTIONS))
 def test_a_function_in_the_vpc_needs_three_endpoints_and_one_for_secrets(name: str) -> None:
     services = {operation.partition(".")[0] for operation in calls.called(name)}
     assert services <= {"dynamodb", "sts", "eks", "secretsmanager"}
 
 
-@pytest.mark.feature("OP-09")
 @pytest.mark.parametrize("logical_id", FUNCTIONS)
 def test_a_changed_parameter_publishes_a_new_version(logical_id: str) -> None:
     """A version is made anew when its description changes: by the layer's number, or by the policy's new name."""
@@ -149,14 +145,12 @@ def test_a_record_of_the_stream_that_fails_is_kept_and_does_not_block_the_next()
     assert stream["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["DeadLetters", "Arn"]}
 
 
-@pytest.mark.feature("EV-01")
 def test_an_event_that_fails_goes_to_dead_letters_and_never_loops() -> None:
     queue = resources("AWS::SQS::Queue")["Events"]
     assert queue["RedrivePolicy"] == {"deadLetterTargetArn": {"Fn::GetAtt": ["DeadLetters", "Arn"]}, "maxReceiveCount": 3}
     assert queue["VisibilityTimeout"] >= 6 * FUNCTIONS["IntakeFunction"]["Timeout"]
 
 
-@pytest.mark.feature("EV-01")
 def test_only_our_rules_may_write_to_the_queue() -> None:
     (statement,) = resources("AWS::SQS::QueuePolicy")["EventsPolicy"]["PolicyDocument"]["Statement"]
     rules = [{"Fn::GetAtt": [rule, "Arn"]} for rule in resources("AWS::Events::Rule")]
@@ -175,7 +169,6 @@ def test_the_table_is_the_one_that_the_code_expects() -> None:
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
-@pytest.mark.feature("OP-09")
 def test_the_workflow_calls_functions_by_their_alias() -> None:
     machine = resources("AWS::Serverless::StateMachine")["ExecutePlan"]
     definition = (ROOT / machine["DefinitionUri"]).read_text(encoding="utf-8")
@@ -191,7 +184,6 @@ def test_the_workflow_may_call_its_functions_and_no_others() -> None:
     assert invoke["Resource"] == list(machine["DefinitionSubstitutions"].values())
 
 
-@pytest.mark.feature("OP-01")
 @pytest.mark.parametrize("role", resources("AWS::IAM::Role").values(), ids=list(resources("AWS::IAM::Role")))
 def test_every_role_keeps_the_rules_of_the_organisation(role: dict[str, Any]) -> None:
     assert role["Path"] == {"Ref": "RolePath"}
@@ -199,7 +191,6 @@ def test_every_role_keeps_the_rules_of_the_organisation(role: dict[str, Any]) ->
     assert "RoleName" not in role  # CAPABILITY_IAM is enough, and two stacks never collide
 
 
-@pytest.mark.feature("OP-01")
 def test_eks_lets_in_exactly_the_roles_that_talk_to_the_cluster() -> None:
     entries = resources("AWS::EKS::AccessEntry")
     ids = cloudformation.functions()
@@ -209,7 +200,6 @@ def test_eks_lets_in_exactly_the_roles_that_talk_to_the_cluster() -> None:
     assert all(load()["Resources"][name]["Condition"] == "HasAccessEntries" for name in entries)
 
 
-@pytest.mark.feature("OP-01")
 def test_a_cluster_without_access_entries_is_told_the_lines_of_its_config_map() -> None:
     lines = yaml.safe_load(load()["Outputs"]["AwsAuth"]["Value"]["Fn::Sub"])
     entries = resources("AWS::EKS::AccessEntry").values()
@@ -234,7 +224,6 @@ def test_no_log_is_kept_for_ever() -> None:
     assert load()["Globals"]["Function"]["LoggingConfig"] == {"LogGroup": {"Ref": "FunctionLogs"}}
 
 
-@pytest.mark.feature("OP-01")
 def test_deleting_the_stack_leaves_nothing_behind() -> None:
     kept = {name for name, item in load()["Resources"].items() if item.get("DeletionPolicy", "Delete") != "Delete"}
     assert kept == set()

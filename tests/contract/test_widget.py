@@ -69,13 +69,11 @@ def show() -> str:
     return app.handler(json.loads((ROOT / "events/widget.show.json").read_text(encoding="utf-8")), None)
 
 
-@pytest.mark.feature("OB-05")
 def test_tells_cloudwatch_what_it_is() -> None:
     event = json.loads((ROOT / "events/widget.describe.json").read_text(encoding="utf-8"))
     assert app.handler(event, None).startswith("### Last plan")
 
 
-@pytest.mark.feature("OB-05")
 def test_shows_the_last_plan_with_its_reasons(table: Table) -> None:
     plans.put(table, plan())
 
@@ -92,8 +90,6 @@ def test_shows_the_last_plan_with_its_reasons(table: Table) -> None:
         assert sentence in text
 
 
-@pytest.mark.feature("OB-05")
-@pytest.mark.feature("RS-06")
 def test_a_hostile_name_is_text_and_nothing_else(table: Table) -> None:
     plans.put(table, plan(HOSTILE))
 

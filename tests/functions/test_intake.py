@@ -106,7 +106,6 @@ def test_a_launch_that_succeeded_waits_for_the_next_look(world: World, woken: li
     assert (woken, world.news()) == ([], 0)
 
 
-@pytest.mark.feature("EV-01")
 def test_a_second_delivery_does_nothing(world: World, woken: list[str]) -> None:
     deliver(world, said(), said())
     deliver(world, said())
@@ -114,7 +113,6 @@ def test_a_second_delivery_does_nothing(world: World, woken: list[str]) -> None:
     assert world.news() == 1
 
 
-@pytest.mark.feature("EV-01")
 def test_an_event_whose_taking_died_is_taken_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     waits.store(world.table, "p1", HOME, "token")
 
@@ -128,7 +126,6 @@ def test_an_event_whose_taking_died_is_taken_again(world: World, monkeypatch: py
     assert deliver(world, said()) == []
 
 
-@pytest.mark.feature("EV-08")
 @pytest.mark.parametrize("foreign", [{"AutoScalingGroupName": "of another cluster"}, {"region": "eu-west-1"}])
 def test_what_is_another_clusters_is_dropped_without_a_trace(world: World, woken: list[str], foreign: dict[str, str]) -> None:
     waits.store(world.table, "p1", HOME, "token")
@@ -138,7 +135,6 @@ def test_what_is_another_clusters_is_dropped_without_a_trace(world: World, woken
     assert not events.is_seen(world.table, "e1")
 
 
-@pytest.mark.feature("EV-08")
 def test_what_is_unknown_goes_to_the_dead_letters_and_stops_no_other(world: World, woken: list[str]) -> None:
     unknown = said("EC2 Instance Moved To The Moon", id_="e2")
 
@@ -146,7 +142,6 @@ def test_what_is_unknown_goes_to_the_dead_letters_and_stops_no_other(world: Worl
     assert world.news() == 1
 
 
-@pytest.mark.feature("EV-08")
 def test_what_is_of_no_use_is_dropped(world: World, woken: list[str]) -> None:
     assert deliver(world, said("EC2 Instance State-change Notification"), said("AWS Health Event")) == []
     assert world.news() == 0

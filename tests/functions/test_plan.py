@@ -232,7 +232,6 @@ class TestOrphans:
     def states(self, world: World) -> list[str]:
         return [state for _, state, _, _ in world.requests("p0")]
 
-    @pytest.mark.feature("EX-09")
     def test_a_request_that_may_never_have_been_raised_is_closed(self, world: World) -> None:
         see(world)
         self.request(world, RequestState.PLANNED)
@@ -241,7 +240,6 @@ class TestOrphans:
         assert self.states(world) == ["changed"]
         assert world.outcomes("p0") == [(1, 0, "failed")]
 
-    @pytest.mark.feature("EX-09")
     def test_one_that_was_raised_counts_as_coming_while_it_is_young(self, world: World) -> None:
         see(world)
         self.request(world, RequestState.OPEN, age_s=60)
@@ -252,7 +250,6 @@ class TestOrphans:
         world.handle("plan", HEAD)
         assert self.states(world) == ["refused"]
 
-    @pytest.mark.feature("EX-09")
     def test_one_whose_gap_the_plan_gives_back_is_closed_with_it(self, world: World) -> None:
         self.request(world, RequestState.OPEN, ready=1)
         left = memory.load(world.table, lambda plan_id: False)
@@ -260,7 +257,6 @@ class TestOrphans:
         assert orphans.sweep(world.table, left, world.plan(lower(1, 2, 1)), Policy(), NOW) == 1
         assert world.requests("p0") == [("p0#1#0", "refused", 2, 1)]
 
-    @pytest.mark.feature("EX-09")
     def test_a_node_is_free_for_the_next_plan(self, world: World) -> None:
         see(world)
         leases.node(world.table, "n1", "p0", 5, NOW + timedelta(hours=1))
@@ -268,7 +264,6 @@ class TestOrphans:
 
         assert list(leases.drains(world.table)) == []
 
-    @pytest.mark.feature("EX-11")
     def test_what_a_living_execution_has_is_left_to_it(self, world: World) -> None:
         see(world)
         clients.client("stepfunctions", HOME).start_execution(stateMachineArn=MACHINE_ARN, name="p0", input="{}")

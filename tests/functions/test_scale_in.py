@@ -30,7 +30,6 @@ def give_back(world: World, *steps: int) -> Any:
     return world.call("scale_in", action="give_back", region=HOME, steps=list(steps))["given_back"]
 
 
-@pytest.mark.feature("EX-08")
 def test_ends_the_instance_and_lowers_desired_by_one(world: World) -> None:
     world.group(desired=3)
     gone, *rest = world.members()
@@ -44,7 +43,6 @@ def test_ends_the_instance_and_lowers_desired_by_one(world: World) -> None:
     assert world.members() == rest
 
 
-@pytest.mark.feature("EX-10")
 def test_an_instance_that_is_ending_is_not_ended_again(world: World) -> None:
     """FC-38: each further call would lower desired once more."""
     world.group(desired=3)
@@ -57,7 +55,6 @@ def test_an_instance_that_is_ending_is_not_ended_again(world: World) -> None:
     assert world.desired() == 2
 
 
-@pytest.mark.feature("EX-08")
 def test_a_group_at_its_minimum_keeps_the_instance(world: World) -> None:
     world.group(desired=2, low=2)
     world.plan(leave(1, world.members()[0]))
@@ -67,7 +64,6 @@ def test_a_group_at_its_minimum_keeps_the_instance(world: World) -> None:
     assert len(world.members()) == 2
 
 
-@pytest.mark.feature("EX-08")
 def test_the_policys_minimum_holds_too(world: World) -> None:
     world.group(desired=2)
     world.policy(groups={"a": {"min": 2}})
@@ -77,7 +73,6 @@ def test_the_policys_minimum_holds_too(world: World) -> None:
     assert world.desired() == 2
 
 
-@pytest.mark.feature("EX-08")
 def test_another_hand_that_took_the_group_to_its_minimum_meanwhile_is_no_error(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +125,6 @@ def test_an_instance_that_ec2_no_longer_knows_is_gone(world: World) -> None:
     assert world.desired() == 1
 
 
-@pytest.mark.feature("EX-10")
 def test_a_termination_whose_answer_was_lost_is_found_under_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.group(desired=3)
     world.plan(leave(1, world.members()[0]))
@@ -149,7 +143,6 @@ def test_a_termination_whose_answer_was_lost_is_found_under_way(world: World, mo
     assert world.desired() == 2
 
 
-@pytest.mark.feature("EX-11")
 def test_waits_for_whoever_writes_to_the_group(world: World) -> None:
     world.group(desired=3)
     world.plan(leave(1, world.members()[0]))
@@ -190,7 +183,6 @@ class TestGiveBack:
         world.set_desired(5)
         world.clock.pass_s(REFUSE_S + 1)
 
-    @pytest.mark.feature("EX-04")
     def test_lowers_desired_to_the_real_instances_and_ends_none(self, world: World) -> None:
         self.phantoms(world)
         before = world.members()
@@ -200,14 +192,12 @@ class TestGiveBack:
         assert (world.desired(), world.members()) == (3, before)
         assert world.outcomes() == [(1, 0, "done")]
 
-    @pytest.mark.feature("EX-10")
     def test_a_second_delivery_lowers_nothing(self, world: World) -> None:
         self.phantoms(world)
         world.plan(lower(1, 5, 3))
 
         assert [give_back(world, 1) for _ in range(2)] == [2, 0]
 
-    @pytest.mark.feature("EX-10")
     def test_one_that_was_written_and_not_told_is_told(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.phantoms(world)
         world.plan(lower(1, 5, 3))

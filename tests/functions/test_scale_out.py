@@ -36,7 +36,6 @@ def test_raises_a_group_from_what_the_plan_saw(world: World) -> None:
     assert list(asked.before) == world.members()[:1]
 
 
-@pytest.mark.feature("EX-10")
 def test_a_second_delivery_raises_nothing(world: World) -> None:
     world.group(desired=1)
     world.plan(grow())
@@ -102,7 +101,6 @@ def test_the_policys_max_holds_too(world: World) -> None:
     assert world.outcomes() == [(1, 1, "unserved")]
 
 
-@pytest.mark.feature("EX-05")
 def test_a_gang_moves_whole(world: World) -> None:
     world.group(desired=1, high=2)
     world.plan(grow(gang=True, fallbacks=(fall(WEST, "b", nodes=2),)))
@@ -112,7 +110,6 @@ def test_a_gang_moves_whole(world: World) -> None:
     assert world.outcomes() == [(1, 0, "refused")]
 
 
-@pytest.mark.feature("EX-05")
 def test_a_fallback_adds_to_whatever_its_group_has_by_now(world: World) -> None:
     world.group(desired=1, high=1)
     world.group("b", WEST, desired=3)
@@ -136,7 +133,6 @@ def test_a_stale_plan_raises_nothing(world: World) -> None:
     assert world.outcomes() == [(1, 0, "changed")]
 
 
-@pytest.mark.feature("EX-10")
 def test_a_step_that_was_begun_is_finished_however_old_the_plan_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.group(desired=1)
     world.plan(grow())
@@ -173,7 +169,6 @@ def test_the_switch_stops_it_and_names_who_threw_it(world: World) -> None:
     assert world.desired() == 1
 
 
-@pytest.mark.feature("EX-11")
 def test_waits_for_the_lease_of_the_group_and_raises_the_others_meanwhile(world: World) -> None:
     world.group("a", desired=1)
     world.group("b", desired=1)
@@ -220,7 +215,6 @@ CALLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.feature("EX-10")
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize(("module", "name"), CALLS, ids=[name for _, name in CALLS])
@@ -249,7 +243,6 @@ def test_a_crash_around_any_call_raises_once_in_the_end(
     assert world.outcomes() == []
 
 
-@pytest.mark.feature("EX-10")
 def test_a_raise_that_nobody_can_tell_any_more_is_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.group(desired=1)
     world.plan(grow())

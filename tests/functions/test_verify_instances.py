@@ -48,7 +48,6 @@ def ready(world: World, id_: str = "p1#1#0") -> None:
     requests.advance(world.table, before, msgspec.structs.replace(before, ready=count, state=RequestState.READY))
 
 
-@pytest.mark.feature("EX-04")
 def test_new_instances_are_counted_for_the_request_from_the_moment_they_are_pending(world: World) -> None:
     raised(world)
 
@@ -57,7 +56,6 @@ def test_new_instances_are_counted_for_the_request_from_the_moment_they_are_pend
     assert set(get(world).instances) == set(world.members()) - set(get(world).before)
 
 
-@pytest.mark.feature("EX-04")
 def test_a_region_is_done_when_every_node_is_ready(world: World) -> None:
     raised(world)
     check(world)
@@ -66,7 +64,6 @@ def test_a_region_is_done_when_every_node_is_ready(world: World) -> None:
     assert check(world) == {"open": 0, "unready": 0, "spill": [], "done": True, "poll_s": 15, "news": 0}
 
 
-@pytest.mark.feature("EX-12")
 def test_looks_less_often_when_nothing_came_for_five_minutes(world: World) -> None:
     raised(world)
     assert check(world)["poll_s"] == 15
@@ -74,7 +71,6 @@ def test_looks_less_often_when_nothing_came_for_five_minutes(world: World) -> No
     assert check(world)["poll_s"] == 30
 
 
-@pytest.mark.feature("EX-05")
 def test_a_neighbour_waits_as_long_as_demand_may_still_spill_into_it(world: World) -> None:
     world.group("a", desired=1)
     world.plan(grow(fallbacks=(fall(WEST, "b"),)))
@@ -84,7 +80,6 @@ def test_a_neighbour_waits_as_long_as_demand_may_still_spill_into_it(world: Worl
     assert not check(world, WEST)["done"]
 
 
-@pytest.mark.feature("EX-04")
 @pytest.mark.feature("SO-22")
 def test_what_aws_refuses_is_given_back_and_goes_to_the_fallback(world: World) -> None:
     """FC-46: the rest of the demand is not dropped."""
@@ -102,7 +97,6 @@ def test_what_aws_refuses_is_given_back_and_goes_to_the_fallback(world: World) -
     assert check(world)["spill"] == []
 
 
-@pytest.mark.feature("EX-05")
 def test_a_region_that_has_nothing_hands_all_of_it_to_the_next(world: World) -> None:
     world.group("a", desired=1)
     world.group("b", WEST)
@@ -119,7 +113,6 @@ def test_a_region_that_has_nothing_hands_all_of_it_to_the_next(world: World) -> 
     assert check(world, WEST)["unready"] == 3
 
 
-@pytest.mark.feature("EX-05")
 def test_when_every_fallback_is_refused_the_demand_is_told_unserved(world: World) -> None:
     world.capacity(HOME, 1)  # the member that the group has
     world.capacity(WEST, 0)
@@ -133,7 +126,6 @@ def test_when_every_fallback_is_refused_the_demand_is_told_unserved(world: World
     assert (world.desired(), world.desired("b", WEST)) == (1, 0)
 
 
-@pytest.mark.feature("EX-05")
 def test_the_rest_that_nobody_serves_is_told_beside_what_came(world: World) -> None:
     world.capacity(HOME, 3)
     raised(world, fallbacks=())
@@ -145,7 +137,6 @@ def test_the_rest_that_nobody_serves_is_told_beside_what_came(world: World) -> N
     assert world.outcomes() == [(1, 1, "unserved")]  # hop 0 is told done by verify_nodes
 
 
-@pytest.mark.feature("EX-05")
 def test_a_gang_that_lost_one_moves_whole_and_what_came_stays_alive(world: World) -> None:
     world.capacity(HOME, 3)
     raised(world, gang=True)
@@ -156,7 +147,6 @@ def test_a_gang_that_lost_one_moves_whole_and_what_came_stays_alive(world: World
     assert (world.desired(), len(world.members())) == (3, 3)
 
 
-@pytest.mark.feature("SO-21")
 def test_the_refusal_is_remembered_for_the_plans_to_come(world: World) -> None:
     world.capacity(HOME, 1)
     raised(world)
@@ -181,7 +171,6 @@ def test_a_fallback_that_was_refused_of_late_is_passed_over(world: World) -> Non
     assert get(world, "p1#1#1").group == "c"
 
 
-@pytest.mark.feature("EX-04")
 def test_a_group_of_several_zones_is_given_a_minute_to_find_the_next_one(world: World) -> None:
     world.group("a", desired=1, zones=2)
     world.capacity(HOME, 0)
@@ -194,7 +183,6 @@ def test_a_group_of_several_zones_is_given_a_minute_to_find_the_next_one(world: 
     assert (check(world)["open"], world.desired()) == (0, 1)
 
 
-@pytest.mark.feature("EX-04")
 def test_a_timed_out_request_is_taken_back_but_for_what_came(world: World) -> None:
     """FC-34, variant 2: one of four has come; three are taken back, the demand goes on."""
     world.group("a", desired=1)
@@ -222,7 +210,6 @@ def test_a_timed_out_request_is_taken_back_but_for_what_came(world: World) -> No
     assert seen["spill"] == [{"region": WEST, "requests": ["p1#1#1"]}]
 
 
-@pytest.mark.feature("EX-06")
 def test_a_group_that_does_not_grow_without_a_word_is_passed_over_after_its_time(world: World) -> None:
     world.group("a", desired=1)
     world.policy(scale_out={"provision_time_s": 120})
@@ -237,7 +224,6 @@ def test_a_group_that_does_not_grow_without_a_word_is_passed_over_after_its_time
     assert (refusal.key, refusal.reason) == ("us-east-1/a", "unknown: nothing came within 120 s")
 
 
-@pytest.mark.feature("EX-04")
 def test_instances_that_never_become_nodes_are_kept_alive_and_their_demand_goes_on(world: World) -> None:
     raised(world)
     world.clock.pass_s(901)
@@ -246,7 +232,6 @@ def test_instances_that_never_become_nodes_are_kept_alive_and_their_demand_goes_
     assert (world.desired(), len(world.members())) == (4, 4)
 
 
-@pytest.mark.feature("EX-04")
 def test_closes_the_request_even_when_lowering_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """FC-34, variant 3: the gap is nobody's then, and the next plan gives it back."""
     world.capacity(HOME, 1)
@@ -259,7 +244,6 @@ def test_closes_the_request_even_when_lowering_fails(world: World, monkeypatch: 
     assert len(list(memory.unavailable(world.table))) == 1
 
 
-@pytest.mark.feature("EX-04")
 def test_gives_back_its_own_share_and_leaves_that_of_another_plan(world: World) -> None:
     world.capacity(HOME, 1)
     raised(world)
@@ -270,7 +254,6 @@ def test_gives_back_its_own_share_and_leaves_that_of_another_plan(world: World) 
     assert world.desired() == 3
 
 
-@pytest.mark.feature("EX-04")
 def test_never_lowers_below_min(world: World) -> None:
     world.group("a", low=3, desired=3)
     world.capacity(HOME, 0)
@@ -286,7 +269,6 @@ def test_never_lowers_below_min(world: World) -> None:
     assert world.desired() == 3
 
 
-@pytest.mark.feature("EX-10")
 def test_an_instance_counts_for_one_request_only(world: World) -> None:
     world.group("a", desired=1)
     world.plan(grow(1), grow(2), plan_id="p1")
@@ -298,7 +280,6 @@ def test_an_instance_counts_for_one_request_only(world: World) -> None:
     assert not set(first.instances) & set(second.instances)
 
 
-@pytest.mark.feature("EX-10")
 def test_an_instance_that_died_while_it_started_gives_its_place_to_its_successor(world: World) -> None:
     raised(world)
     check(world)
@@ -310,7 +291,6 @@ def test_an_instance_that_died_while_it_started_gives_its_place_to_its_successor
     assert len(get(world).instances) == 3
 
 
-@pytest.mark.feature("EX-10")
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
     ("module", "name"), [(requests, "advance"), (groups, "set_desired"), (memory, "mark_unavailable"), (leases, "release")]
@@ -341,7 +321,6 @@ def test_a_crash_around_any_call_gives_back_once(
     assert world.desired() == (4 if (name, when) in (("set_desired", "before"), ("advance", "after")) else 3)
 
 
-@pytest.mark.feature("EX-11")
 def test_a_group_that_somebody_writes_to_is_judged_at_the_next_look(world: World) -> None:
     world.capacity(HOME, 1)
     raised(world)
@@ -353,7 +332,6 @@ def test_a_group_that_somebody_writes_to_is_judged_at_the_next_look(world: World
     assert check(world)["open"] == 0
 
 
-@pytest.mark.feature("EX-10")
 def test_a_request_that_a_dead_task_left_is_raised_by_its_regions_own_loop(world: World) -> None:
     world.capacity(HOME, 1)
     raised(world)

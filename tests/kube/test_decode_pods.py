@@ -60,7 +60,6 @@ class TestStates:
         assert set_of(snapshot_of(late, early, twin), "a").names == ("b", "c", "a")
 
 
-@pytest.mark.feature("CS-05")
 class TestRequests:
     def test_an_init_container_counts_where_it_asks_for_more_than_the_rest_together(self):
         init = [{"name": "init", "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}}]
@@ -121,7 +120,6 @@ class TestShapes:
     def test_pods_that_the_scheduler_cannot_tell_apart_are_one_shape(self):
         assert len(snapshot_of(pod("a", cpu="1"), pod("b", cpu="1000m")).shapes) == 1
 
-    @pytest.mark.feature("CS-06")
     def test_labels_tell_pods_apart_only_where_a_selector_reads_them(self):
         web, db = pod("a", labels={"app": "web", "build": "7"}), pod("b", labels={"app": "db", "build": "8"})
         assert len(snapshot_of(web, db).shapes) == 1

@@ -43,12 +43,10 @@ def one_of_everything(world: World) -> None:
     assert world.call("remove_node", step=1) == {"status": "removed"}
 
 
-@pytest.mark.feature("RS-02")
 def test_it_is_enough(world: World):
     one_of_everything(world)
 
 
-@pytest.mark.feature("RS-02")
 def test_it_is_not_too_much(world: World):
     one_of_everything(world)
 

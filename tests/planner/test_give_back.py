@@ -8,7 +8,6 @@ from tests.builders import ago, desired, group, node, open_request, plan_for, po
 THREE = [node(f"n{i}") for i in range(3)]
 
 
-@pytest.mark.feature("SO-03")
 def test_what_aws_refused_is_given_back_and_ends_no_instance() -> None:
     plan = plan_for(*THREE, group("p5", nodes=THREE, desired=5, failures=(refusal(1800),)))
     [step] = plan.give_back

@@ -30,13 +30,11 @@ def test_an_unknown_price_is_estimated_from_the_size_and_said() -> None:
     assert "price_unknown" in warned(plan)
 
 
-@pytest.mark.feature("SO-13")
 def test_the_home_region_comes_first_and_the_next_takes_the_rest() -> None:
     plan = plan_for(pod(cpu="3500m", count=5), group("east", max_size=2, price=0.4), group("west", region=WEST, price=0.2))
     assert desired(plan) == {"east": 2, "west": 3}
 
 
-@pytest.mark.feature("SO-13")
 def test_by_policy_the_cheapest_region_is_taken() -> None:
     plan = plan_for(
         pod(cpu="3500m", count=5),
@@ -57,7 +55,6 @@ def test_by_policy_regions_share_the_demand() -> None:
     assert desired(plan) == {"east": 3, "west": 2}
 
 
-@pytest.mark.feature("SO-13")
 def test_a_pod_bound_to_a_region_stays_there() -> None:
     plan = plan_for(
         pod(node_selector={"topology.kubernetes.io/region": WEST}), group("east", price=0.1), group("west", region=WEST)
@@ -70,7 +67,6 @@ def test_a_region_that_the_policy_leaves_out_is_not_asked() -> None:
     assert refusals(plan) == {"east": "too_small", "west": "region_excluded"}
 
 
-@pytest.mark.feature("SO-13")
 def test_a_region_that_did_not_answer_is_passed_over() -> None:
     plan = plan_for(pod(), group("east"), group("west", region=WEST), silent=["us-east-1"])
     assert desired(plan) == {"west": 1}
@@ -170,7 +166,6 @@ def test_gpu_groups_are_kept_for_gpu_pods_while_another_group_can_serve() -> Non
     assert desired(plan_for(pod(cpu="30"), gpus, group("cpu"))) == {"gpu": 1}
 
 
-@pytest.mark.feature("SO-24")
 def test_a_pod_that_no_group_can_hold_says_what_it_lacks_in_each_and_harms_nobody() -> None:
     plan = plan_for(
         pod("huge", gpu=16, cpu="8"), pod("fine"), group("g5", types=["g5.48xlarge"], gpu=8, cpu="192"), group("m5")
@@ -183,7 +178,6 @@ def test_a_pod_that_no_group_can_hold_says_what_it_lacks_in_each_and_harms_nobod
     ]
 
 
-@pytest.mark.feature("SO-24")
 def test_each_group_gives_its_most_telling_reason() -> None:
     plan = plan_for(
         pod(cpu="3", node_selector={"disk": "ssd"}, count=2),

@@ -59,7 +59,6 @@ def test_a_step_says_when_and_how_it_gives_up() -> None:
     assert step.reason.text == "node n1 has had no workload pod for 86400 s"
 
 
-@pytest.mark.feature("SI-09")
 def test_removals_are_checked_together_against_the_min() -> None:
     nodes = [node(f"n{i}") for i in range(5)]
     plan = plan_for(*nodes, group("g", nodes=nodes, min_size=2), idle_since=YESTERDAY, rules=RULES)
@@ -67,7 +66,6 @@ def test_removals_are_checked_together_against_the_min() -> None:
     assert kept(plan) == {"n3": "at_min", "n4": "at_min"}
 
 
-@pytest.mark.feature("SI-09")
 def test_the_higher_of_both_mins_holds() -> None:
     nodes = [node(f"n{i}") for i in range(5)]
     for theirs, ours in ((4, 1), (1, 4)):
@@ -76,7 +74,6 @@ def test_the_higher_of_both_mins_holds() -> None:
         assert len(removed(plan)) == 1
 
 
-@pytest.mark.feature("SI-09")
 def test_drains_under_way_count_against_the_min_and_the_budget() -> None:
     nodes = [node("leaves", cordon="p", unschedulable=True), node("n1"), node("n2")]
     memory = Memory(drains=(Drain(node="leaves", plan_id="p", step=1, since=ago(30)),))
@@ -87,7 +84,6 @@ def test_drains_under_way_count_against_the_min_and_the_budget() -> None:
     assert kept(plan) == {"leaves": "draining", "n1": "budget", "n2": "budget"}
 
 
-@pytest.mark.feature("SI-09")
 def test_the_cluster_keeps_its_minimum() -> None:
     nodes = [node(f"n{i}", cpu="4") for i in range(4)]
     for minimum, left in (({"nodes": 3}, 3), ({"cpu": "5"}, 2), ({"memory": "64Gi"}, 4)):
@@ -200,7 +196,6 @@ def test_suspended_and_protected_are_respected() -> None:
     assert removed(plan_for(n1, guarded, idle_since=YESTERDAY, rules=RULES)) == ["n1"]
 
 
-@pytest.mark.feature("RS-04")
 def test_a_view_that_is_old_or_in_part_takes_nothing() -> None:
     from spillway import planner
     from spillway.planner import clocks

@@ -47,7 +47,6 @@ def test_a_plan_with_nothing_in_it_ends_at_once(workflow: Workflow) -> None:
     assert (trace.status, trace.calls, trace.took_s) == ("SUCCEEDED", [], 0)
 
 
-@pytest.mark.feature("EX-05")
 def test_what_a_region_refuses_is_raised_in_the_next_in_the_same_run(workflow: Workflow) -> None:
     checks = [{**MORE, "spill": SPILL}, DONE]
     trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": checks})
@@ -57,7 +56,6 @@ def test_what_a_region_refuses_is_raised_in_the_next_in_the_same_run(workflow: W
     ]
 
 
-@pytest.mark.feature("EX-05")
 def test_spilling_goes_on_while_the_next_region_is_full_too(workflow: Workflow) -> None:
     further = [{"region": "eu-west-1", "requests": ["p1#1#2"]}]
     answers = [{"raised": 1, "spill": SPILL}, {"raised": 0, "spill": further}, {"raised": 1, "spill": []}]
@@ -66,7 +64,6 @@ def test_spilling_goes_on_while_the_next_region_is_full_too(workflow: Workflow) 
     assert [event["region"] for event in trace.events("scale_out")] == [HOME, WEST, "eu-west-1"]
 
 
-@pytest.mark.feature("EX-04")
 def test_looks_again_after_a_poll(workflow: Workflow) -> None:
     trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": [MORE, MORE, DONE]})
 
@@ -87,21 +84,18 @@ def test_looks_again_at_once_when_an_event_ends_the_waiting(workflow: Workflow) 
     assert len(trace.events("verify_instances.check")) == 2
 
 
-@pytest.mark.feature("EX-04")
 def test_asks_the_cluster_only_while_instances_are_no_ready_nodes(workflow: Workflow) -> None:
     trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": [{**MORE, "unready": 2}, MORE, DONE]})
 
     assert trace.events("verify_nodes") == [{"cluster": "prod", "plan_id": "p1", "region": HOME}]
 
 
-@pytest.mark.feature("EX-05")
 def test_a_region_that_only_fallbacks_name_has_a_loop_of_its_own(workflow: Workflow) -> None:
     trace = workflow.run(only(grow=[{"region": WEST, "steps": [], "uncordon": False}]))
 
     assert trace.keys() == ["verify_instances.check"]
 
 
-@pytest.mark.feature("EX-14")
 def test_a_drain_waits_as_long_as_the_task_says(workflow: Workflow) -> None:
     waiting = {"status": "waiting", "wait_s": 30, "evicted": 1, "reason": "2 pods left"}
     answers = {"drain.evict": [*[waiting] * 100, QUIET["drain.evict"]]}
@@ -112,7 +106,6 @@ def test_a_drain_waits_as_long_as_the_task_says(workflow: Workflow) -> None:
     assert trace.took_s == 5 + sum(waits) + 15
 
 
-@pytest.mark.feature("EX-07")
 @pytest.mark.parametrize("status", ["deadline", "abandoned"])
 def test_a_drain_that_is_given_up_leaves_no_trace_and_ends_no_instance(workflow: Workflow, status: str) -> None:
     given_up = {"status": status, "wait_s": 0, "evicted": 0, "reason": "a budget held it"}
@@ -122,7 +115,6 @@ def test_a_drain_that_is_given_up_leaves_no_trace_and_ends_no_instance(workflow:
     assert trace.events("drain.abandon")[0]["reason"] == "a budget held it"
 
 
-@pytest.mark.feature("EX-08")
 def test_the_node_object_goes_only_after_ec2_confirms(workflow: Workflow) -> None:
     ending = {"status": "ending", "reason": "", "wait_s": 15}
     trace = workflow.run(only(drains=INPUT["drains"]), {"scale_in.confirm": [ending, ending, QUIET["scale_in.confirm"]]})
@@ -130,7 +122,6 @@ def test_the_node_object_goes_only_after_ec2_confirms(workflow: Workflow) -> Non
     assert trace.keys()[-4:] == ["scale_in.confirm"] * 3 + ["remove_node"]
 
 
-@pytest.mark.feature("EX-10")
 def test_a_failure_in_one_part_stops_no_other(workflow: Workflow) -> None:
     drains = [{"step": 5, "region": HOME}, {"step": 6, "region": HOME}]
 
@@ -146,7 +137,6 @@ def test_a_failure_in_one_part_stops_no_other(workflow: Workflow) -> None:
     assert len(trace.events("verify_instances.check")) == 1
 
 
-@pytest.mark.feature("EX-10")
 @pytest.mark.parametrize("failure", [Killed(), error("LeaseHeld"), error("AwsUnavailable")])
 def test_what_may_pass_is_tried_again(workflow: Workflow, failure: Exception) -> None:
     trace = workflow.run(only(grow=INPUT["grow"]), {"scale_out": [failure, failure, QUIET["scale_out"]]})
@@ -269,12 +259,10 @@ def plan_of(groups: int, drains: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.feature("EX-12")
 def test_the_input_of_200_groups_and_1000_drains_is_small() -> None:
     assert len(json.dumps(plan_of(groups=200, drains=1000))) < 64 * 1024  # of 256 KiB, even if it were one execution
 
 
-@pytest.mark.feature("EX-12")
 def test_no_payload_on_the_way_is_large(workflow: Workflow) -> None:
     spill = [
         {"region": f"xx-region-{n}", "requests": [f"0123456789abcdef#{step}#1" for step in range(50)]} for n in range(1, 5)
@@ -285,7 +273,6 @@ def test_no_payload_on_the_way_is_large(workflow: Workflow) -> None:
     assert max(len(json.dumps(event, default=str)) for event in trace.history) < 64 * 1024
 
 
-@pytest.mark.feature("EX-12")
 def test_drains_that_all_wait_for_an_hour_fit_the_history(workflow: Workflow) -> None:
     """Twenty drains held by budgets, whose instances are then held by a lifecycle hook for an hour: measured by one."""
     waiting = {"status": "waiting", "wait_s": 10, "evicted": 0, "reason": "a budget holds it"}

@@ -18,7 +18,6 @@ def at_rest(world: World) -> bool:
     return not (world.cluster.records("Node") or world.machines() or world.desired()) and world.is_idle()
 
 
-@pytest.mark.feature("EX-05")
 def test_what_home_refuses_spills_to_the_second_region_in_the_same_execution() -> None:
     with scene.world(pods=4) as world:
         world.run(until=world.all_pods_run, limit_s=900)
@@ -68,7 +67,6 @@ def test_a_record_of_the_stream_that_comes_twice_starts_one_execution() -> None:
         assert world.instances() == {f"{EAST}/cpu": 2}
 
 
-@pytest.mark.feature("EX-10")
 def test_each_task_that_is_delivered_twice_acts_once() -> None:
     with scene.world(pods=4, job_s=300) as world:
         world.aws.functions.twice = True

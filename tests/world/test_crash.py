@@ -46,7 +46,6 @@ def kill_at(world: World, task: tuple[str, str | None, int], answered: bool) -> 
     return before
 
 
-@pytest.mark.feature("EX-09")
 @pytest.mark.parametrize("answered", [False, True], ids=["unheard", "unanswered"])
 @pytest.mark.parametrize("task", TASKS, ids=["-".join(str(part) for part in task if part) for task in TASKS])
 def test_wherever_an_execution_dies_the_next_plans_come_to_the_same_end(
@@ -66,7 +65,6 @@ def launched(world: World) -> set[str]:
     return {event["detail"]["EC2InstanceId"] for event in world.aws.events if event["detail-type"] == kind}
 
 
-@pytest.mark.feature("EX-10")
 def test_a_handler_that_runs_out_of_time_is_called_again() -> None:
     with scene.world(pods=2, capacity={(EAST, "m5.large"): 1, (WEST, "m5.large"): 1}) as world:
         first: set[str] = set()
