@@ -8,8 +8,8 @@ the dashboard and the alarms.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 NAMESPACE = "Spillway"
 
@@ -68,7 +68,7 @@ def unit(metric: Metric) -> MetricUnit:
 
 def emit(cluster: str, values: Mapping[Metric, float], region: str = "") -> None:
     """Writes one EMF line with the dimension `cluster`, and `region` when one is given."""
-    metrics = Metrics(namespace=NAMESPACE)
+    metrics = EphemeralMetrics(namespace=NAMESPACE)  # `Metrics` shares its dimensions between all instances
     metrics.add_dimension("cluster", cluster)
     if region:
         metrics.add_dimension("region", region)
