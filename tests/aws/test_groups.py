@@ -80,6 +80,7 @@ def test_asks_for_both_tags_at_once(answer: Stubber) -> None:
     assert groups.describe(HOME, CLUSTER) == []
 
 
+@pytest.mark.feature("FS-01")
 def test_sixty_names_are_two_calls_and_no_name_is_none(answer: Stubber) -> None:
     names = [f"g{number:02}" for number in range(60)]
     for part in (names[:50], names[50:]):
@@ -118,6 +119,19 @@ class TestActivities:
         pages([[going, late]], answer, read=1)
 
         assert groups.activities(HOME, "g") == [going, late]
+
+    @pytest.mark.feature("FS-07")
+    def test_ids_that_the_pages_did_not_show_are_asked_for_fifty_at_a_time(self, answer: Stubber) -> None:
+        shown = activity(status="Successful", age_s=60, ActivityId="shown")
+        pages([[shown]], answer, read=1)
+        hidden = [f"h{number:02}" for number in range(60)]
+        for part in (hidden[:50], hidden[50:]):
+            told = {"Activities": [activity("no", age_s=9 * 3600, ActivityId=one) for one in part]}
+            answer.add_response("describe_scaling_activities", told, {"AutoScalingGroupName": "g", "ActivityIds": part})
+
+        found = groups.activities(HOME, "g", ids=["shown", *hidden])
+
+        assert [one["ActivityId"] for one in found] == ["shown", *hidden]
 
     def test_since_is_the_callers(self, answer: Stubber) -> None:
         pages([[activity("no", age_s=60), activity("no", age_s=120)]], answer, read=1)

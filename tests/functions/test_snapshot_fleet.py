@@ -1,7 +1,8 @@
 """The fleet is read from all regions at once, and one that fails takes nothing with it."""
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from botocore.exceptions import ClientError
 from functions.snapshot_fleet import app
 from spillway.aws import clients, groups, market
 from spillway.aws.table import snapshots
+from spillway.env import env
 from spillway.errors import AwsForbidden, AwsUnavailable, EventError, NotFound
 from spillway.model.fleet import CapacityType, FleetSnapshot
 from spillway.model.reason import Code
@@ -118,6 +120,31 @@ def test_a_region_that_fails_is_unknown_keeps_its_groups_and_stops_no_other(
 
 
 @pytest.mark.feature("FS-01")
+def test_all_regions_are_asked_at_once(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each region's answer waits until every region has been asked."""
+    together = threading.Barrier(2, timeout=5)
+    describe = groups.describe
+
+    def waits(region: str, *rest: Any) -> Any:
+        together.wait()
+        return describe(region, *rest)
+
+    monkeypatch.setattr(groups, "describe", waits)
+
+    assert [group.key for group in run(account).groups] == ["us-east-1/workers", "us-west-2/workers"]
+
+
+@pytest.mark.feature("FS-01")
+def test_a_group_without_tags_is_read_when_the_stack_names_it(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    for region in (HOME, WEST):
+        create(region, "named", Tags=[])
+    monkeypatch.setenv("SPILLWAY_GROUP_NAMES", "us-west-2/named")
+    env.cache_clear()
+
+    assert [group.key for group in run(account).groups] == ["us-east-1/workers", "us-west-2/named", "us-west-2/workers"]
+
+
+@pytest.mark.feature("FS-01")
 def test_when_no_region_answers_nothing_is_stored_and_the_run_fails(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     fail(monkeypatch, "AccessDenied", "describe_auto_scaling_groups")
 
@@ -209,7 +236,7 @@ def test_activities_are_read_of_groups_that_miss_instances_or_failed_before(
     asked: list[tuple[str, str | None]] = []
     refused = activity("VcpuLimitExceeded", age_s=30, AutoScalingGroupName="workers")
 
-    def told(region: str, group: str | None = None) -> list[dict[str, Any]]:
+    def told(region: str, group: str | None = None, ids: tuple[str, ...] = ()) -> list[dict[str, Any]]:
         asked.append((region, group))
         return [refused]
 
@@ -225,6 +252,61 @@ def test_activities_are_read_of_groups_that_miss_instances_or_failed_before(
     clients.client("autoscaling", HOME).set_desired_capacity(AutoScalingGroupName="workers", DesiredCapacity=1)
     run(account)
     assert asked == [(HOME, "workers")] * 2, "until the failure is over"
+
+
+@pytest.fixture
+def refused_late(account: Account, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """A launch of HOME's workers that has gone on for five hours; called, it is refused, behind 400 launches that came
+    later, went well, and fill more pages than anybody reads. The group has all that it wants."""
+    late = activity(status="InProgress", age_s=5 * 3600, ActivityId="late", AutoScalingGroupName="workers")
+    told = [late]
+    pages = clients.pages
+
+    def answers(service: str, where: str, name: str, **request: Any) -> Any:
+        if name != "describe_scaling_activities" or where != HOME:
+            return pages(service, where, name, **request)
+        wanted = request.get("ActivityIds")
+        found = [one for one in told if wanted is None or one["ActivityId"] in wanted]
+        return iter([{"Activities": found[start : start + 100]} for start in range(0, len(found), 100)])
+
+    monkeypatch.setattr(clients, "pages", answers)
+
+    def refuse() -> None:
+        newer = [
+            activity(status="Successful", age_s=n, ActivityId=f"n{n}", AutoScalingGroupName="workers") for n in range(60, 460)
+        ]
+        refused = activity("VcpuLimitExceeded", age_s=5 * 3600, took_s=5 * 3600 - 5, AutoScalingGroupName="workers")
+        told[:] = [*newer, {**refused, "ActivityId": "late"}]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spillway.aws.reader.is_restless", lambda item: True)
+        assert [group.launching_ids for group in run(account).groups] == [("late",), ()]
+    return refuse
+
+
+@pytest.mark.feature("FS-07")
+def test_a_launch_that_was_seen_in_progress_is_followed_by_its_id_to_its_late_failure(
+    account: Account, refused_late: Callable[[], None]
+) -> None:
+    refused_late()
+
+    east, _ = run(account).groups
+
+    assert [(failure.activity_id, failure.text) for failure in east.failures] == [("late", "VcpuLimitExceeded")]
+    assert east.launching_ids == ()
+
+
+@pytest.mark.feature("FS-07")
+@pytest.mark.parametrize("operation", ["describe_scaling_activities", "describe_auto_scaling_groups"])
+def test_a_read_that_failed_in_between_does_not_lose_the_ids(
+    account: Account, monkeypatch: pytest.MonkeyPatch, refused_late: Callable[[], None], operation: str
+) -> None:
+    refused_late()
+    with monkeypatch.context() as patch:
+        fail(patch, "Throttling", operation, HOME)
+        assert run(account).groups[0].launching_ids == ("late",)
+
+    assert [failure.activity_id for failure in run(account).groups[0].failures] == ["late"]
 
 
 def stop(region: str, group: str) -> None:
@@ -283,7 +365,7 @@ class TestMetrics:
         self, account: Account, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         refused = activity("VcpuLimitExceeded", age_s=30, AutoScalingGroupName="workers")
-        monkeypatch.setattr(groups, "activities", lambda region, group: [refused])
+        monkeypatch.setattr(groups, "activities", lambda region, group, ids: [refused])
         stop(HOME, "workers")
 
         run(account)

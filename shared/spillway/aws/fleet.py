@@ -42,7 +42,7 @@ def reduce(
             warnings.append(Reason(code=Code.REGION_SILENT, text=f"region {region} did not answer: {problem}"))
             continue
         regions.append(RegionView(name=region, known=True, as_of=taken_at))
-        here, troubles = _region(region, cluster, taken_at, answer, named)
+        here, troubles = _region(region, cluster, taken_at, answer, named, previous)
         found += here
         warnings += troubles
     return FleetSnapshot(
@@ -61,7 +61,7 @@ def _unknown(region: str, problem: str, previous: FleetSnapshot | None) -> Regio
 
 
 def _region(
-    region: str, cluster: str, now: datetime, answers: Answers, named: frozenset[str]
+    region: str, cluster: str, now: datetime, answers: Answers, named: frozenset[str], previous: FleetSnapshot | None
 ) -> tuple[list[NodeGroup], list[Reason]]:
     catalogue, problems = _catalogue(region, answers)
     machines, more = _machines(answers)
@@ -71,7 +71,7 @@ def _region(
         if (text := _problem(answers, key))
     ]
     warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more]
-    past = history.by_group(_items(answers, "Activities"), now)
+    past = history.by_group(_items(answers, "Activities"), now) or _cursors(region, answers, previous)
     found: list[NodeGroup] = []
     for number, item in enumerate(_items(answers, "AutoScalingGroups")):
         try:
@@ -87,6 +87,13 @@ def _region(
         warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
         warnings += _unknown_failures(group)
     return found, warnings
+
+
+def _cursors(region: str, answers: Answers, previous: FleetSnapshot | None) -> dict[str, history.Past]:
+    """Where activities could not be read: the ids that the next read has to follow are those of before."""
+    if previous is None or not _problem(answers, "Activities"):
+        return {}
+    return {one.name: history.Past(launching_ids=one.launching_ids) for one in previous.groups if one.region == region}
 
 
 def _code(key: str, problem: object) -> Code:
@@ -142,6 +149,7 @@ def _group(
         suspended=tuple(sorted(process.process_name for process in group.suspended_processes)),
         launching=mine.launching,
         launching_since=mine.launching_since,
+        launching_ids=mine.launching_ids,
         failures=mine.failures,
         options=labels.options_of_tags(groups.tags(item)),
     ), troubles

@@ -1,6 +1,6 @@
 """Which Auto Scaling groups are the cluster's, and what they did of late."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
@@ -10,6 +10,7 @@ from spillway.aws import clients
 
 DISCOVERY = "k8s.io/cluster-autoscaler/"  # Cluster Autoscaler's tags, so that a cluster can change over and back
 NAMES_PER_CALL = 50  # DescribeAutoScalingGroups refuses more names
+IDS_PER_CALL = 50  # and DescribeScalingActivities more ids
 WINDOW = timedelta(hours=3)  # a refusal of long ago tells nothing of now; Cluster Autoscaler forgets after 3 h, too
 
 T = TypeVar("T")
@@ -58,12 +59,13 @@ def by_name(region: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def activities(
-    region: str, group: str | None = None, since: datetime | None = None, max_pages: int = 3
+    region: str, group: str | None = None, since: datetime | None = None, max_pages: int = 3, ids: Collection[str] = ()
 ) -> list[dict[str, Any]]:
     """Scaling activities of a group (None: of all groups), newest first, that began since `since` (default: 3 hours ago).
 
-    AWS lists those in progress first, then by start time: reading goes on to the first page without a younger one,
-    so that an activity that began early and failed late is seen. At most `max_pages` of 100.
+    AWS lists those in progress first, then by start time: reading goes on to the first page with one that ended before
+    `since`, at most `max_pages` of 100. Those of `ids` that these pages do not show are asked for by id: whoever saw them
+    in progress thus learns how they ended, however many began and ended since.
     Raises AwsForbidden or AwsUnavailable.
     """
     oldest = since or clock.utcnow() - WINDOW
@@ -75,6 +77,10 @@ def activities(
         found += young
         if len(young) < len(page["Activities"]):
             break
+    missing = sorted(set(ids) - {item["ActivityId"] for item in found})
+    for batch in batches(missing, IDS_PER_CALL):
+        by_id = clients.pages("autoscaling", region, "describe_scaling_activities", ActivityIds=list(batch), **request)
+        found += [item for page in by_id for item in page["Activities"]]
     return found
 
 

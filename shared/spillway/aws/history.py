@@ -17,10 +17,11 @@ _DONE = frozenset({"Successful", "Failed", "Cancelled"})  # all other ScalingAct
 
 @dataclass(frozen=True)
 class Past:
-    """Launches in progress, when the oldest of them began, and refusals, newest first."""
+    """Launches in progress, when the oldest of them began, their ids, and refusals, newest first."""
 
     launching: int = 0
     launching_since: datetime | None = None
+    launching_ids: tuple[str, ...] = ()
     failures: tuple[LaunchFailure, ...] = ()
 
 
@@ -38,10 +39,12 @@ def _past(activities: list[Mapping[str, Any]], now: datetime) -> Past:
     successes = [(_started(one), failures.zone_of(one)) for one in launches if one.get("StatusCode") == "Successful"]
     refused = [failure for one in launches if (failure := _failure(one, now)) and now - failure.at <= WINDOW]
     standing = [failure for failure in refused if not _is_over(failure, successes)]
-    coming = [_started(one) for one in launches if one.get("StatusCode") not in _DONE]
+    going = [one for one in launches if one.get("StatusCode") not in _DONE]
+    coming = [_started(one) for one in going]
     return Past(
         launching=len(coming),
         launching_since=min((start for start in coming if start), default=None),
+        launching_ids=tuple(sorted(str(one["ActivityId"]) for one in going if one.get("ActivityId"))),
         failures=tuple(sorted(standing, key=lambda failure: (-failure.at.timestamp(), failure.activity_id))),
     )
 

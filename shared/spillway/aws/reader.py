@@ -7,7 +7,7 @@ from typing import Any
 
 from spillway.aws import clients, definitions, groups, market
 from spillway.errors import AwsError
-from spillway.model.fleet import FleetSnapshot
+from spillway.model.fleet import FleetSnapshot, NodeGroup
 
 _CALLS_AT_ONCE = 8
 _NAMES_PER_FILTER = 200  # EC2 refuses more values of a filter
@@ -19,13 +19,16 @@ Item = Mapping[str, Any]
 def read(
     regions: Sequence[str], cluster: str, group_names: Iterable[str] = (), previous: FleetSnapshot | None = None
 ) -> dict[str, dict[str, Any] | AwsError]:
-    """Answers of each region in the form of `fleet.reduce`. `group_names` are `region/name`."""
+    """Answers of each region in the form of `fleet.reduce`. `group_names` are `region/name`.
+
+    `previous` is the cursor of activities: launches that it saw in progress are followed to their end.
+    """
     names = [name.partition("/")[::2] for name in group_names]
-    troubled = {group.key for group in previous.groups if group.failures} if previous else set()
+    before = {group.key: group for group in previous.groups} if previous else {}
 
     def one(region: str) -> dict[str, Any] | AwsError:
         try:
-            return _read_region(region, cluster, [name for where, name in names if where == region], troubled)
+            return _read_region(region, cluster, [name for where, name in names if where == region], before)
         except AwsError as error:
             return error
 
@@ -33,7 +36,7 @@ def read(
         return dict(zip(regions, pool.map(one, regions), strict=True))
 
 
-def _read_region(region: str, cluster: str, names: Sequence[str], troubled: set[str]) -> dict[str, Any]:
+def _read_region(region: str, cluster: str, names: Sequence[str], before: Mapping[str, NodeGroup]) -> dict[str, Any]:
     """Raises AwsForbidden or AwsUnavailable when the groups cannot be listed."""
     items = groups.describe(region, cluster, names)
     answers: dict[str, Any] = {"AutoScalingGroups": items}
@@ -46,8 +49,7 @@ def _read_region(region: str, cluster: str, names: Sequence[str], troubled: set[
             return ()
         return answers[key]
 
-    restless = [item for item in items if is_restless(item) or f"{region}/{item['AutoScalingGroupName']}" in troubled]
-    ask("Activities", lambda: _activities(region, restless))
+    ask("Activities", lambda: _activities(region, items, before))
     ask("Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item["Instances"]]))
     versions = ask("LaunchTemplateVersions", lambda: definitions.launch_template_versions(region, items))
     configurations = ask("LaunchConfigurations", lambda: definitions.launch_configurations(region, items))
@@ -79,10 +81,18 @@ def _is_spot(definition: Item) -> bool:
     return bool(definition.get("SpotPrice") or options.get("MarketType") == "spot")
 
 
-def _activities(region: str, items: Sequence[Item]) -> list[Item]:
-    names = [item["AutoScalingGroupName"] for item in items]
+def _activities(region: str, items: Sequence[Item], before: Mapping[str, NodeGroup]) -> list[Item]:
+    """Of groups that are restless, had a failure, or had a launch whose end nobody has seen."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    for item in items:
+        name = item["AutoScalingGroupName"]
+        known = before.get(f"{region}/{name}")
+        ids = known.launching_ids if known else ()
+        if is_restless(item) or ids or (known and known.failures):
+            wanted[name] = ids
     with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
-        return [one for found in pool.map(lambda name: groups.activities(region, name), names) for one in found]
+        read = pool.map(lambda name: groups.activities(region, name, ids=wanted[name]), wanted)
+        return [one for found in read for one in found]
 
 
 def _reservations(region: str, names: Sequence[str]) -> list[Item]:

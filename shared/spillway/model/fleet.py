@@ -89,9 +89,9 @@ class NodeTemplate(Model, frozen=True):
 class NodeGroup(Model, frozen=True):
     """One Auto Scaling group in one region. `template` is None when it cannot be read; `problem` then says why.
 
-    `launching` counts activities that are in progress, of which the oldest began at `launching_since`; `failures`
-    are refusals, newest first. `options` are Cluster Autoscaler's `node-template/autoscaling-options` tags by name,
-    as they are written.
+    `launching` counts activities that are in progress, of which the oldest began at `launching_since`; by their ids,
+    `launching_ids`, the next read finds how they ended. `failures` are refusals, newest first. `options` are Cluster
+    Autoscaler's `node-template/autoscaling-options` tags by name, as they are written.
     """
 
     region: str
@@ -107,6 +107,7 @@ class NodeGroup(Model, frozen=True):
     suspended: tuple[str, ...] = ()
     launching: int = 0
     launching_since: datetime | None = None
+    launching_ids: tuple[str, ...] = ()
     failures: tuple[LaunchFailure, ...] = ()
     options: Labels = {}
 
