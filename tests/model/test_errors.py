@@ -11,6 +11,7 @@ EXAMPLES = [
     errors.PolicyError("policy.yaml", (("scale_in.idle_s", "must be a whole number"),)),
     errors.DumpError("fleet/us-east-1/x.json", "AutoScalingGrups", "unknown key"),
     errors.EventError("plan", (("cluster", "missing"),)),
+    errors.AccessError("SPILLWAY_ACCESS", "must be eks, file:, json: or the ARN of a secret"),
     errors.ClusterUnauthorized("prod", "https://api"),
     errors.ClusterForbidden("prod", "list", "pods"),
     errors.ClusterUnavailable("prod", "https://api", "timed out after 10 s"),

@@ -103,7 +103,7 @@ def test_a_drain_waits_as_long_as_the_task_says(workflow: Workflow) -> None:
 
     assert trace.status == "SUCCEEDED"
     waits = [max(30, min(5 * n, 120)) for n in range(1, 101)]  # longer after many rounds
-    assert trace.took_s == 5 + sum(waits) + 15
+    assert trace.took_s == QUIET["drain.begin"]["settle_s"] + sum(waits) + QUIET["scale_in.terminate"]["wait_s"]
 
 
 @pytest.mark.parametrize("status", ["deadline", "abandoned"])
