@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import yaml
 from moto import mock_aws
 
 from spillway import clock
@@ -89,6 +90,7 @@ class TestEks:
             access(ENV)
 
 
+@pytest.mark.feature("CS-02")
 class TestSecret:
     @pytest.fixture
     def arn(self) -> Iterator[str]:
@@ -100,6 +102,11 @@ class TestSecret:
     def test_server_ca_and_token_come_from_the_secret(self, arn: str):
         found = access(replace(ENV, access=arn))
         assert (found.cluster, found.server, found.ca, found.token) == ("prod", "https://k8s:6443", PEM, "t1")
+
+    def test_a_kubeconfig_may_be_the_secret(self, arn: str):
+        clients.client("secretsmanager", REGION).put_secret_value(SecretId=arn, SecretString=json.dumps(KUBECONFIG))
+        found = access(replace(ENV, access=arn))
+        assert (found.server, found.ca, found.token) == ("https://k8s", PEM, "t")
 
     def test_a_rotated_secret_is_seen_within_five_minutes(self, arn: str, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(clock, "utcnow", lambda: datetime.fromisoformat("2026-01-01T00:00:00Z"))
@@ -135,10 +142,40 @@ class TestDocument:
         found = access(given(kubeconfig("user", **with_key)))
         assert (found.token, found.certificate, found.key) == ("", PEM, PEM)
 
-    def test_a_file_on_a_laptop(self, tmp_path: Path):
-        file = tmp_path / "kubeconfig.json"
-        file.write_text(json.dumps(KUBECONFIG))
-        assert access(replace(ENV, access=f"file:{file}")).server == "https://k8s"
+    @pytest.mark.parametrize("write", [json.dumps, yaml.safe_dump, lambda document: json.dumps(document, indent="\t")])
+    @pytest.mark.parametrize("document", [KUBECONFIG, {"server": "https://k8s", "ca": PEM, "token": "t"}])
+    def test_a_file_on_a_laptop(self, tmp_path: Path, document: Any, write: Any):
+        file = tmp_path / "kubeconfig"
+        file.write_text(write(document))
+        found = access(replace(ENV, access=f"file:{file}"))
+        assert (found.server, found.token, found.ca) == ("https://k8s", "t", PEM)
+
+    def test_the_files_that_a_kubeconfig_on_a_laptop_names_are_read(self, tmp_path: Path):
+        """As minikube writes it; kubectl looks for them beside the kubeconfig."""
+        names = {"client-certificate": "me.crt", "client-key": str(tmp_path / "me.key"), "token": None}
+        document = kubeconfig("user", **names)
+        document["clusters"][0]["cluster"] = {"server": "https://k8s", "certificate-authority": "ca.crt"}
+        (tmp_path / "config").write_text(yaml.safe_dump(document))
+        for name in ("me.crt", "me.key", "ca.crt"):
+            (tmp_path / name).write_text(PEM.replace("MIIB", name))
+
+        found = access(replace(ENV, access=f"file:{tmp_path / 'config'}"))
+
+        assert [pem.splitlines()[1] for pem in (found.certificate, found.key, found.ca)] == ["me.crt", "me.key", "ca.crt"]
+        (tmp_path / "me.key").unlink()
+        with pytest.raises(AccessError, match="client-key cannot be read"):
+            access(replace(ENV, access=f"file:{tmp_path / 'config'}"))
+
+    def test_a_file_that_does_not_read_never_shows_its_lines(self, tmp_path: Path):
+        (tmp_path / "config").write_text("users:\n- token: 's3cret\n")
+        with pytest.raises(AccessError, match=r"line \d is neither JSON nor YAML") as caught:
+            access(replace(ENV, access=f"file:{tmp_path / 'config'}"))
+        assert "s3cret" not in str(caught.value)
+
+    def test_a_proxy_of_its_own(self):
+        with_proxy = access(given(kubeconfig("cluster", **{"proxy-url": "http://proxy:3128"})))
+        written_out = access(given({"server": "https://k8s", "token": "t", "proxy": "http://proxy:3128"}))
+        assert with_proxy.proxy == written_out.proxy == "http://proxy:3128"
 
     @pytest.mark.parametrize(
         ("document", "problem"),
@@ -150,7 +187,7 @@ class TestDocument:
             ({"server": "https://k8s", "token": "t", "ca": "bogus!"}, "ca is neither PEM"),
             ([], "JSON object|Expected `object`"),
             (kubeconfig("cluster", **{"insecure-skip-tls-verify": True}), "TLS is always verified"),
-            (kubeconfig("cluster", **{"certificate-authority": "/ca.pem"}), "--flatten"),
+            (kubeconfig("cluster", **{"certificate-authority": "/ca.pem", "certificate-authority-data": None}), "--flatten"),
             (kubeconfig("user", token=None, exec={"command": "aws"}), "neither a token nor a client certificate"),
             (KUBECONFIG | {"current-context": "other"}, "current-context"),
             (KUBECONFIG | {"users": []}, "names a user that users has not"),

@@ -1,8 +1,13 @@
 """TLS is always verified: against the CA that was given, by name, and with our own certificate where we have one."""
 
+import base64
+import json
+import select
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,11 +15,16 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from moto import mock_aws
 
+from spillway.aws import access as accesses
+from spillway.aws import clients
+from spillway.env import Env
 from spillway.errors import ClusterUnavailable
 from spillway.kube import retry
 from spillway.kube import session as sessions
@@ -51,7 +61,7 @@ def issue(name: str, by: Pair | None = None, address: str = "127.0.0.1") -> Pair
         .not_valid_before(start)
         .not_valid_after(start + timedelta(days=3))
         .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_name(address)]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
     if by is None:
@@ -69,6 +79,10 @@ def issue(name: str, by: Pair | None = None, address: str = "127.0.0.1") -> Pair
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(by.key.public_key())
         made = made.add_extension(issuer, critical=False)
     return Pair(made.sign(by.key if by else key, hashes.SHA256()), key)
+
+
+def _name(address: str) -> x509.GeneralName:
+    return x509.IPAddress(ip_address(address)) if address[0].isdigit() else x509.DNSName(address)
 
 
 CA, OTHER_CA = issue("test CA"), issue("another CA")
@@ -118,14 +132,52 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
         server.server_close()
 
 
+class Proxy(BaseHTTPRequestHandler):
+    """An HTTP proxy: opens a tunnel to the server on this machine, whatever name it is asked for."""
+
+    asked: list[str]
+
+    def do_CONNECT(self) -> None:
+        self.asked.append(self.path)
+        there = socket.create_connection(("127.0.0.1", int(self.path.rpartition(":")[2])))
+        self.send_response(200)
+        self.end_headers()
+        ends = {self.connection: there, there: self.connection}
+        with there, suppress(OSError):
+            while ready := select.select(list(ends), [], [], 5)[0]:
+                for end in ready:
+                    data = end.recv(65536)
+                    if not data:
+                        return
+                    ends[end].sendall(data)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[str, list[str]]]:
+    """The URL of a proxy, and what it was asked for."""
+    asked: list[str] = []
+    server = Server(("127.0.0.1", 0), type("Noting", (Proxy,), {"asked": asked}))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    sessions.close()
+    server.shutdown()
+    server.server_close()
+
+
 def ask(access: Access) -> bytes:
     return Session(access).call("GET", "/version", ("get", "/version")).body
 
 
+@pytest.mark.feature("CS-02")
 def test_a_server_of_the_given_ca_is_believed(serve):
     assert ask(Access("prod", serve(issue("api", CA)), ca=CA.pem, token="t")) == b'{"who": ""}'
 
 
+@pytest.mark.feature("CS-02")
 def test_our_certificate_is_shown(serve):
     ours = issue("spillway", CA)
     access = Access("prod", serve(issue("api", CA)), ca=CA.pem, certificate=ours.pem, key=ours.key_pem)
@@ -143,6 +195,58 @@ def test_a_server_of_another_ca_is_not(serve, ca: str):
 def test_a_server_of_another_name_is_not(serve):
     with pytest.raises(ClusterUnavailable, match=r"IP address mismatch|doesn't match"):
         ask(Access("prod", serve(issue("api", CA, address="10.0.0.1")), ca=CA.pem, token="t"))
+
+
+def given(server: str, **user: str) -> dict[str, object]:
+    """A kubeconfig for a server of our CA."""
+    ca = base64.b64encode(CA.pem.encode()).decode()
+    return {
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": ca}}],
+        "users": [{"name": "u", "user": user}],
+    }
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.parametrize("place", ["secret", "file"])
+def test_a_kubeconfig_in_a_secret_or_a_file_leads_to_the_server(serve, aws_credentials: None, tmp_path: Path, place: str):
+    """From the setting of the stack to an answer: CA and client certificate are those of the document."""
+    ours = issue("spillway", CA)
+    pair = {"client-certificate-data": ours.pem, "client-key-data": ours.key_pem}
+    document = given(serve(issue("api", CA)), **{name: base64.b64encode(pem.encode()).decode() for name, pem in pair.items()})
+    clients.clear()
+    accesses._secret.cache_clear()
+    with mock_aws():
+        if place == "secret":
+            secrets = clients.client("secretsmanager", "us-east-1")
+            form = secrets.create_secret(Name="k8s", SecretString=json.dumps(document))["ARN"]
+        else:
+            (tmp_path / "config").write_text(yaml.safe_dump(document))
+            form = f"file:{tmp_path / 'config'}"
+        assert ask(accesses.access(Env("prod", "us-east-1", ("us-east-1",), "", "", form, ()))) == b'{"who": "spillway"}'
+    clients.clear()
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.parametrize("own", [True, False], ids=["the document's", "the environment's"])
+def test_a_server_is_reached_and_verified_through_a_proxy(
+    serve, proxy: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch, own: bool
+):
+    url, asked = proxy
+    server = serve(issue("api", CA, address="k8s.test")).replace("127.0.0.1", "k8s.test")
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://nobody.test:1" if own else url)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "k8s.test" if own else "")
+    ours = issue("spillway", CA)
+    told = {"server": server, "certificate": ours.pem, "key": ours.key_pem, "proxy": url if own else ""}
+
+    assert ask(Access("prod", ca=CA.pem, **told)) == b'{"who": "spillway"}'
+    with pytest.raises(ClusterUnavailable, match="certificate verify failed"):
+        ask(Access("prod", ca=OTHER_CA.pem, **told))
+
+    assert set(asked) == {server.removeprefix("https://")}
 
 
 @pytest.mark.feature("CS-02")

@@ -57,19 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _access(cluster: str, region: str, file: Path | None) -> "Access":
-    from spillway.aws import kubeconfig
     from spillway.aws.access import access
     from spillway.env import Env
-    from spillway.errors import AccessError
 
-    if file is None:
-        return access(Env(cluster, region, (region,), "", "", "eks", ()))
-    import yaml
-
-    try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise AccessError(str(file), f"it cannot be read: {error}") from error
-    if not isinstance(document, dict):
-        raise AccessError(str(file), "it is no kubeconfig")
-    return kubeconfig.read(cluster, document, str(file))
+    return access(Env(cluster, region, (region,), "", "", f"file:{file}" if file else "eks", ()))

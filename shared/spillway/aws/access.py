@@ -3,6 +3,7 @@
 eks                         endpoint and CA of the EKS cluster of that name in the home region, token from IAM
 arn:…:secretsmanager:…      a secret: {"server", "ca", and "token" or "certificate" and "key"}, or a kubeconfig as JSON
 json:{…}                    the same, written out: for a laptop, where the environment is one's own
+file:PATH                   the same in a file, in JSON or YAML: any kubeconfig, whose own files are read, too
 """
 
 import base64
@@ -30,6 +31,7 @@ class _Secret(msgspec.Struct, forbid_unknown_fields=True):
     token: str = ""
     certificate: str = ""
     key: str = ""
+    proxy: str = ""
 
 
 def access(env: Env) -> Access:
@@ -43,7 +45,7 @@ def access(env: Env) -> Access:
     if form.startswith("json:"):
         return _read(env.cluster, form.removeprefix("json:"), "SPILLWAY_ACCESS")
     if form.startswith("file:"):
-        return _read(env.cluster, _file(form.removeprefix("file:")), form.removeprefix("file:"))
+        return _of_file(env.cluster, Path(form.removeprefix("file:")).expanduser())
     raise AccessError("SPILLWAY_ACCESS", "it is neither `eks`, nor a secret's ARN, nor `json:{…}`, nor `file:PATH`")
 
 
@@ -84,24 +86,47 @@ def _secret(arn: str, _period: int) -> str:
     return str(clients.ask("secretsmanager", region, "get_secret_value", SecretId=arn).get("SecretString", ""))
 
 
-def _file(path: str) -> str:
+def _of_file(cluster: str, path: Path) -> Access:
+    import yaml  # comes with kubernetes; no function needs it
+
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise AccessError("SPILLWAY_ACCESS", f"{path} cannot be read: {error}") from error
+        raise AccessError(str(path), f"it cannot be read: {error}") from error
+    try:
+        return _read(cluster, text, str(path), path.parent)
+    except _NoJson:
+        pass
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:  # its text would show the line, which may hold a token
+        line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
+        raise AccessError(str(path), f"it cannot be read: line {line} is neither JSON nor YAML") from None
+    return _of(cluster, document, str(path), path.parent)
 
 
-def _read(cluster: str, text: str, source: str) -> Access:
+class _NoJson(AccessError):
+    """What was to be JSON is none."""
+
+
+def _read(cluster: str, text: str, source: str, folder: Path | None = None) -> Access:
     try:
         document = msgspec.json.decode(text)
-        if isinstance(document, dict) and "clusters" in document:
-            return kubeconfig.read(cluster, document, source)
+    except msgspec.DecodeError:
+        raise _NoJson(source, 'it is no JSON object {"server", "ca", "token"}, nor a kubeconfig as JSON') from None
+    return _of(cluster, document, source, folder)
+
+
+def _of(cluster: str, document: object, source: str, folder: Path | None) -> Access:
+    if not isinstance(document, dict):
+        raise AccessError(source, 'it is no kubeconfig, nor a JSON object {"server", "ca", "token"}')
+    if "clusters" in document:
+        return kubeconfig.read(cluster, document, source, folder)
+    try:
         fields = msgspec.convert(document, _Secret)
     except msgspec.ValidationError as error:
         raise AccessError(source, str(error)) from None
-    except msgspec.DecodeError:
-        raise AccessError(source, 'it is no JSON object {"server", "ca", "token"}, nor a kubeconfig as JSON') from None
     if not fields.token and not (fields.certificate and fields.key):
         raise AccessError(source, "it has neither a token, nor a certificate and a key")
     parts = {name: kubeconfig.pem({name: getattr(fields, name)}, name, source) for name in ("ca", "certificate", "key")}
-    return Access(cluster, fields.server, token=fields.token, **parts)
+    return Access(cluster, fields.server, token=fields.token, proxy=fields.proxy, **parts)

@@ -1,22 +1,26 @@
 """A kubeconfig as it comes from `kubectl config view --raw --minify --flatten -o json`, to a connection.
 
 Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go. Flattened, it holds its certificates and names no files,
-which a function could not read; credentials that a program has to fetch cannot be used either.
+which a function could not read; on a laptop they are read. Credentials that a program has to fetch cannot be used.
 """
 
 import base64
 import binascii
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from spillway.errors import AccessError
 from spillway.model.access import Access
 
-_FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_FILES = {"certificate-authority": "certificate-authority-data", "client-certificate": "client-certificate-data",
+          "client-key": "client-key-data", "tokenFile": "token"}  # fmt: skip
 
 
-def read(cluster: str, document: Mapping[str, Any], source: str) -> Access:
-    """The current context, or the only one. `source` names the document in errors. Raises AccessError."""
+def read(cluster: str, document: Mapping[str, Any], source: str, folder: Path | None = None) -> Access:
+    """The current context, or the only one. `source` names the document in errors; names of files in it are of `folder`,
+    None where there are none to read. Raises AccessError.
+    """
     contexts = _by_name(document, "contexts", "context", source)
     current = document.get("current-context") or (next(iter(contexts)) if len(contexts) == 1 else "")
     if current not in contexts:
@@ -26,11 +30,9 @@ def read(cluster: str, document: Mapping[str, Any], source: str) -> Access:
     user = _named(document, "users", "user", context, source)
     if server.get("insecure-skip-tls-verify"):
         raise AccessError(source, "insecure-skip-tls-verify is set, and TLS is always verified; give the CA instead")
-    for name in _FILES:
-        if name in server or name in user:
-            raise AccessError(source, f"{name} is a file; `kubectl config view --raw --minify --flatten` puts it in")
+    server, user = _with_files(server, source, folder), _with_files(user, source, folder)
     token, certificate, key = (
-        user.get("token", ""),
+        str(user.get("token") or "").strip(),
         pem(user, "client-certificate-data", source),
         pem(user, "client-key-data", source),
     )
@@ -43,6 +45,7 @@ def read(cluster: str, document: Mapping[str, Any], source: str) -> Access:
         token=token,
         certificate=certificate,
         key=key,
+        proxy=server.get("proxy-url", ""),
     )
 
 
@@ -58,6 +61,21 @@ def pem(fields: Mapping[str, Any], name: str, source: str) -> str:
     if not decoded.startswith("-----BEGIN"):
         raise AccessError(source, f"{name} is neither PEM nor PEM in base64")
     return decoded
+
+
+def _with_files(fields: Mapping[str, Any], source: str, folder: Path | None) -> Mapping[str, Any]:
+    """The fields with the files' contents in their place; what is written out goes before a file, as in kubectl."""
+    found = dict(fields)
+    for name, inline in _FILES.items():
+        if not fields.get(name) or fields.get(inline):
+            continue
+        if folder is None:
+            raise AccessError(source, f"{name} is a file; `kubectl config view --raw --minify --flatten` puts it in")
+        try:
+            found[inline] = (folder / str(fields[name])).read_text(encoding="utf-8").strip() + "\n"
+        except (OSError, UnicodeDecodeError) as error:
+            raise AccessError(source, f"{name} cannot be read: {error}") from error
+    return found
 
 
 def _named(document: Mapping[str, Any], field: str, inner: str, context: Mapping[str, Any], source: str) -> Mapping[str, Any]:

@@ -36,7 +36,7 @@ class _Status(Part):
 
 
 _status = msgspec.json.Decoder(_Status)
-_clients: dict[tuple[str, str, str, str], "ApiClient"] = {}
+_clients: dict[tuple[str, str, str, str, str], "ApiClient"] = {}
 
 
 @dataclass(frozen=True)
@@ -147,13 +147,13 @@ def close() -> None:
 
 
 def _client(access: Access) -> "ApiClient":
-    key = (access.server, access.ca, access.certificate, access.key)
+    key = (access.server, access.ca, access.certificate, access.key, access.proxy)
     if key not in _clients:
         _clients[key] = _new_client(*key)
     return _clients[key]
 
 
-def _new_client(server: str, ca: str, certificate: str, key: str) -> "ApiClient":
+def _new_client(server: str, ca: str, certificate: str, key: str, proxy: str) -> "ApiClient":
     from kubernetes.client import ApiClient, Configuration
 
     parts = urlsplit(server)
@@ -164,7 +164,9 @@ def _new_client(server: str, ca: str, certificate: str, key: str) -> "ApiClient"
     config.verify_ssl = True
     config.ca_cert_data = ca or None
     config.retries = False  # ours is the only policy
-    if loopback:
+    if proxy:
+        config.proxy, config.no_proxy = proxy, ""
+    elif loopback:
         config.proxy = None
     if certificate:
         config.cert_file, config.key_file = _file(certificate), _file(key)

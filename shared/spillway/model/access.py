@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 class Access:
     """`server` is a URL; `ca` the PEM of its certificate authority, "" for one that the system trusts.
 
-    Either a bearer `token`, or `certificate` and `key` in PEM. Made anew at every run, as tokens end.
+    Either a bearer `token`, or `certificate` and `key` in PEM. `proxy` is a URL; with "" the environment decides. Made anew
+    at every run, as tokens end.
     """
 
     cluster: str
@@ -16,3 +17,4 @@ class Access:
     token: str = field(default="", repr=False)
     certificate: str = ""
     key: str = field(default="", repr=False)
+    proxy: str = field(default="", repr=False)  # it may hold a password
