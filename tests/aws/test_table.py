@@ -149,6 +149,7 @@ class TestMemory:
     def node(self, **fields: Any) -> NodeMemory:
         return NodeMemory(**{"node": "n1", "first_seen": NOW, "last_seen": NOW, **fields})
 
+    @pytest.mark.feature("SI-02")
     def test_what_is_saved_is_loaded(self, world: World) -> None:
         refusal = Unavailable(scope="group", key="us-east-1/gpu", since=NOW, until=NOW + timedelta(minutes=5))
         kept = Memory(nodes=(self.node(idle_since=NOW),), unavailable=(refusal,))
@@ -167,6 +168,7 @@ class TestMemory:
             memory.save(world.table, Memory(nodes=(old,)), Memory(nodes=(seen,)))
             assert (memory.load(world.table, lambda plan_id: True).nodes == (seen,)) is is_written
 
+    @pytest.mark.feature("SI-02")
     def test_a_young_node_is_written_at_every_tick(self, world: World) -> None:
         memory.save(world.table, Memory(), Memory(nodes=(self.node(),)))
         seen = self.node(last_seen=NOW + timedelta(seconds=60))
@@ -271,6 +273,7 @@ class TestWaits:
         assert not waits.take(world.table, "p1", HOME, "token")
 
 
+@pytest.mark.feature("CS-13")
 def test_only_what_memory_needs_lives_for_ever(world: World) -> None:
     settings.put_policy(world.table, {}, by="ann")
     settings.stop(world.table, by="ann", reason="")

@@ -152,6 +152,7 @@ def test_a_part_in_use_is_written_anew_before_it_expires(world: World) -> None:
     assert oldest > world.clock.now.timestamp() + 86400
 
 
+@pytest.mark.feature("CS-13")
 def test_a_slow_read_that_ends_late_does_not_turn_the_clock_back(world: World) -> None:
     snapshots.store_cluster(world.table, cluster(nodes=3, at_s=60))
     snapshots.store_cluster(world.table, cluster(nodes=1, at_s=0))

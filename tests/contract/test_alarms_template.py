@@ -33,6 +33,7 @@ def test_an_alarm_tells_the_topic_of_the_parameter(name: str) -> None:
     assert ALARMS[name]["AlarmActions"] == ALARMS[name]["OKActions"] == told
 
 
+@pytest.mark.feature("CS-14")
 @pytest.mark.parametrize("name", ["NoClusterSnapshot", "NoFleetSnapshot", "NoPlan"])
 def test_silence_is_an_alarm_where_something_must_happen_every_minute(name: str) -> None:
     alarm = ALARMS[name]

@@ -47,11 +47,13 @@ def test_a_role_allows_nothing_that_the_code_never_calls(function: str) -> None:
     assert not superfluous, f"{function} never calls {sorted(superfluous)}"
 
 
+@pytest.mark.feature("RS-01")
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_nothing_is_allowed_by_wildcard(function: str) -> None:
     assert not [action for action in iam.granted(function) if "*" in action]
 
 
+@pytest.mark.feature("RS-01")
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_an_action_is_narrowed_to_its_resources_where_iam_can(function: str) -> None:
     role = iam.role(function)
@@ -73,14 +75,17 @@ def test_a_write_to_a_group_asks_for_the_tags_of_this_cluster(function: str) -> 
             }
 
 
+@pytest.mark.feature("RS-01")
 def test_each_function_has_a_role_of_its_own() -> None:
     assert len({iam.role(function) for function in FUNCTIONS}) == len(FUNCTIONS)
 
 
+@pytest.mark.feature("RS-01")
 def test_whoever_implies_a_permission_is_a_function() -> None:
     assert {name for rule in iam.IMPLIED for name in rule.functions} <= set(FUNCTIONS)
 
 
+@pytest.mark.feature("RS-01")
 def test_the_page_is_what_the_code_does() -> None:
     """`make permissions` writes it anew."""
     page = (cloudformation.ROOT / "docs/iam.md").read_text(encoding="utf-8")
@@ -143,6 +148,7 @@ def test_an_object_of_unknown_class_may_be_any(monkeypatch: pytest.MonkeyPatch) 
     assert set(calls.called("f")) == {"sqs.list_queues"}
 
 
+@pytest.mark.feature("RS-01")
 def test_a_call_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     project_of(
         monkeypatch,

@@ -98,6 +98,7 @@ def test_alarms_watch_metrics_that_are_written() -> None:
             assert CLUSTER in DIMENSIONS[documented()[alarm["MetricName"]][1]], name
 
 
+@pytest.mark.feature("OB-04")
 def test_a_metric_carries_the_documented_dimensions_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:
     emit("prod", {Metric.PLANS: 0})
     emit("prod", {Metric.NODES_REFUSED: 2}, "us-west-2")

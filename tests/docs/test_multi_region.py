@@ -58,6 +58,7 @@ def test_nodes_that_vanish_as_they_join_are_a_warning_with_the_cause(dumps: Dump
     quoted(plan, "nodes_vanish")
 
 
+@pytest.mark.feature("OP-08")
 def test_a_node_without_provider_id_is_a_warning_with_the_cure(dumps: Dumps) -> None:
     plan = dumps.plan(dumps.write([node("ip-10-1-0-7", group="a", spec={"providerID": None})], REGIONS))
     quoted(plan, "no_provider_id")

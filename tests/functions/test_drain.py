@@ -117,6 +117,7 @@ class TestBegin:
             begin(world)
         assert untouched(world)
 
+    @pytest.mark.feature("EX-01")
     def test_an_old_plan_starts_nothing(self, world: World):
         world.plan(scale_in=(scale_in(),), created_at=world.time.now() - timedelta(seconds=181))
 
@@ -124,6 +125,7 @@ class TestBegin:
             begin(world)
         assert untouched(world)
 
+    @pytest.mark.feature("EX-13")
     @pytest.mark.parametrize("mode", ["off", "dry_run", "scale_out_only"])
     def test_a_mode_that_allows_no_scale_in_starts_nothing(self, world: World, mode: str):
         world.plan(scale_in=(scale_in(),))
@@ -270,6 +272,7 @@ class TestEvict:
 
         assert evict(world)["evicted"] == 1
 
+    @pytest.mark.feature("EX-13")
     def test_a_thrown_switch_stops_it(self, world: World):
         world.api.add(running("web"))
         world.plan(scale_in=(scale_in(why=Why.INTERRUPTED),))
@@ -367,6 +370,7 @@ class TestUncordon:
         )
         return world
 
+    @pytest.mark.feature("SO-04")
     def test_only_nodes_of_the_steps_come_back(self, ours: World):
         answer = ours.call("drain", action="uncordon", region="us-east-1", steps=[1])
 

@@ -193,6 +193,7 @@ def test_a_wrong_policy_stops_the_tick_with_its_fields(world: World) -> None:
     assert not ticks.is_done(world.table, f"HEAD#{snapshots.head_ids(world.table)[0]}")
 
 
+@pytest.mark.feature("OB-04")
 def test_every_figure_is_written_zeros_too(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     see(world)
     world.handle("plan", HEAD)

@@ -36,6 +36,7 @@ def test_raises_a_group_from_what_the_plan_saw(world: World) -> None:
     assert list(asked.before) == world.members()[:1]
 
 
+@pytest.mark.feature("EX-01")
 def test_a_second_delivery_raises_nothing(world: World) -> None:
     world.group(desired=1)
     world.plan(grow())
@@ -110,6 +111,7 @@ def test_a_gang_moves_whole(world: World) -> None:
     assert world.outcomes() == [(1, 0, "refused")]
 
 
+@pytest.mark.feature("SO-22")
 def test_a_fallback_adds_to_whatever_its_group_has_by_now(world: World) -> None:
     world.group(desired=1, high=1)
     world.group("b", WEST, desired=3)
@@ -243,6 +245,7 @@ def test_a_crash_around_any_call_raises_once_in_the_end(
     assert world.outcomes() == []
 
 
+@pytest.mark.feature("EX-02")
 def test_a_raise_that_nobody_can_tell_any_more_is_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.group(desired=1)
     world.plan(grow())

@@ -105,6 +105,7 @@ def test_the_stop_switch_does_not_blind(world: World):
     assert world.call("snapshot_cluster")["nodes"] == 1
 
 
+@pytest.mark.feature("CS-14")
 def test_access_that_says_nothing_useful_is_an_error_and_no_snapshot(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SPILLWAY_ACCESS", "kubeconfig")
     env.cache_clear()
@@ -115,6 +116,7 @@ def test_access_that_says_nothing_useful_is_an_error_and_no_snapshot(world: Worl
         snapshots.latest_cluster(world.table)
 
 
+@pytest.mark.feature("OB-04")
 def test_every_metric_is_written_zeros_too(world: World, metrics: list[dict[Metric, float]]):
     world.call("snapshot_cluster")
 
@@ -123,6 +125,8 @@ def test_every_metric_is_written_zeros_too(world: World, metrics: list[dict[Metr
     assert (written[Metric.CLUSTER_SNAPSHOTS], written[Metric.PODS_UNSCHEDULABLE], written[Metric.NODES_READY]) == (1, 0, 1)
 
 
+@pytest.mark.feature("CS-14")
+@pytest.mark.feature("OB-04")
 def test_a_failed_read_is_told_by_a_zero(world: World, metrics: list[dict[Metric, float]]):
     world.api.fail("list", "nodes", 503, times=99)
 

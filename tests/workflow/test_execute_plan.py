@@ -47,6 +47,7 @@ def test_a_plan_with_nothing_in_it_ends_at_once(workflow: Workflow) -> None:
     assert (trace.status, trace.calls, trace.took_s) == ("SUCCEEDED", [], 0)
 
 
+@pytest.mark.feature("SO-22")
 def test_what_a_region_refuses_is_raised_in_the_next_in_the_same_run(workflow: Workflow) -> None:
     checks = [{**MORE, "spill": SPILL}, DONE]
     trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": checks})

@@ -18,6 +18,7 @@ def at_rest(world: World) -> bool:
     return not (world.cluster.records("Node") or world.machines() or world.desired()) and world.is_idle()
 
 
+@pytest.mark.feature("SO-22")
 def test_what_home_refuses_spills_to_the_second_region_in_the_same_execution() -> None:
     with scene.world(pods=4) as world:
         world.run(until=world.all_pods_run, limit_s=900)
