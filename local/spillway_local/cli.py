@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from spillway.errors import SpillwayError
+from spillway.errors import AwsUnavailable, SpillwayError
 from spillway_local.commands import dump, plan, policy, switch
 
 EPILOG = """exit codes:
@@ -44,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = run(arguments)
         sys.stdout.flush()  # a closed pipe shows here, not when Python exits
+    except AwsUnavailable as error:  # its own sentence speaks of the next tick, and a laptop has none
+        problem = f"region {error.region}: {error.action} failed: {error.problem}"
+        return _failed(f"{problem}. Check the network and the AWS credentials of this shell", error.exit_code)
     except SpillwayError as error:
         return _failed(str(error), error.exit_code)
     except BrokenPipeError:  # the reader, `head` for example, has seen enough

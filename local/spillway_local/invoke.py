@@ -1,4 +1,4 @@
-"""Runs one handler by hand against a small emulated world: `make invoke FUNCTION=plan EVENT=events/plan.head.json`.
+"""Runs one handler by hand against a small emulated world: `make invoke FUNCTION=plan EVENT=events/plan.burst.json`.
 
 The world is an example dump after its first tick, with a plan that waits to be carried out. An event's `cluster`,
 `region`, `plan_id` and steps need not be known beforehand: the world's cluster, one of its regions and a plan with steps
@@ -47,9 +47,11 @@ class WrongUsage(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 done, 1 the handler failed, 2 wrong usage or a bad event."""
-    parser = argparse.ArgumentParser(prog="python -m spillway_local.invoke", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("function", help="a folder of functions/")
-    parser.add_argument("event", type=Path, help="a JSON file, as in events/")
+    parser = argparse.ArgumentParser(
+        prog="make invoke", usage="make invoke FUNCTION=name EVENT=file", description=(__doc__ or "").partition(":")[0] + "."
+    )
+    parser.add_argument("function", metavar="FUNCTION", help="a folder of functions/")
+    parser.add_argument("event", metavar="EVENT", type=Path, help="a JSON file, as in events/")
     asked = parser.parse_args(arguments)
     try:
         answer = invoke(asked.function, _read(asked.event))

@@ -43,6 +43,8 @@ def read_policy(file: Path) -> Policy:
     """The policy in `file`; raises PolicyError, also where the file cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise PolicyError(str(file), (("file", f"it cannot be read: {error.strerror}"),)) from error
+    except UnicodeDecodeError as error:
         raise PolicyError(str(file), (("file", f"it cannot be read: {error}"),)) from error
     return load_policy(text, str(file))

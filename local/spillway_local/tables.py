@@ -14,6 +14,7 @@ from spillway.model.reason import Code
 WIDTH = 120  # where no terminal tells its own
 NAMES_SHOWN = 3
 LINES_SHOWN = 5
+UNBROKEN = 28  # columns: names up to here stay on one line, and the sentences beside them wrap instead
 
 
 def show(plan: Plan, assignments: Iterable[Mapping[str, Any]] = (), console: Console | None = None) -> None:
@@ -63,6 +64,8 @@ def _scale_out(steps: Sequence[ScaleOut]) -> Table:
             _text(step.reason.text),
             _lines([f"{other.nodes} x {other.region}/{other.group}" for other in step.fallbacks]),
         )
+    for column in table.columns:
+        column.no_wrap = all(len(line) <= UNBROKEN for cell in column.cells for line in str(cell).split("\n"))
     return table
 
 

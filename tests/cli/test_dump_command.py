@@ -11,6 +11,7 @@ import yaml
 from moto import mock_aws
 
 from spillway.aws import clients, memo
+from spillway.errors import AwsUnavailable
 from spillway.kube import read as kube
 from spillway_local import cli, dump
 from tests.kube.cluster import World, open_cluster
@@ -122,6 +123,19 @@ def test_without_pods_there_is_no_dump(
     world.api.fail("list", "pods", 403)
     assert run(tmp_path / "dump", kubeconfig) == 1
     assert "list pods" in capsys.readouterr().err
+
+
+def test_a_laptop_without_credentials_is_told_where_to_look(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(regions: list[str], cluster: str) -> None:
+        raise AwsUnavailable("us-east-1", "autoscaling:DescribeAutoScalingGroups", "Unable to locate credentials")
+
+    monkeypatch.setattr("spillway.aws.reader.read", refuse)
+    assert run(tmp_path / "dump", kubeconfig) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("spillway: region us-east-1: autoscaling:DescribeAutoScalingGroups failed: Unable to locate cred")
+    assert said.endswith("Check the network and the AWS credentials of this shell\n")
 
 
 @pytest.mark.parametrize(("text", "says"), [("{", "cannot be read"), ("a", "no kubeconfig"), ("clusters: []", "context")])

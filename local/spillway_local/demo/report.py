@@ -97,7 +97,7 @@ def _price(watch: Watch, story: Story, unrefused_usd_h: float) -> Table:
 
 
 def _stages(moments: Mapping[str, datetime], real_s: float) -> Table:
-    table = _table(f"Time by stage (virtual; {real_s:.0f} s of yours)", "", "after", "since the one before")
+    table = _table(f"Time by stage (virtual; the run took {real_s:.0f} s)", "", "after", "since the one before")
     reached = sorted(((moments[stage], number, stage) for number, stage in enumerate(STAGES) if stage in moments))
     start = before = reached[0][0]
     for moment, _, stage in reached:
