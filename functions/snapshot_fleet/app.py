@@ -11,7 +11,7 @@ from spillway.aws.table import Table, snapshots
 from spillway.env import env
 from spillway.errors import AwsError, EventError, NotFound
 from spillway.model.fleet import FleetSnapshot, NodeGroup
-from spillway.telemetry import Metric, emit, logger
+from spillway.telemetry import Metric, emit, logger, start_at_zero
 
 
 class Tick(BaseModel):
@@ -27,6 +27,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     except ValidationError as error:
         problems = tuple((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors())
         raise EventError("snapshot_fleet", problems) from error
+    start_at_zero(env().cluster, env().regions)
     table = Table(env().table, env().cluster)
     before = _previous(table)
     now = clock.utcnow()

@@ -7,6 +7,7 @@ the dashboard and the alarms.
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
@@ -56,6 +57,14 @@ class Metric(StrEnum):
     EVENTS_DROPPED = "EventsDropped"
 
 
+# Written by functions that run only when there is something to do.
+_SELDOM_BY_REGION = (
+    Metric.NODES_REQUESTED, Metric.NODES_REFUSED, Metric.NODES_ARRIVED, Metric.NODES_GIVEN_BACK, Metric.INSTANCES_ENDED,
+)  # fmt: skip
+_SELDOM = (
+    Metric.DRAINS_STARTED, Metric.DRAINS_ABANDONED, Metric.PODS_EVICTED, Metric.NODES_REMOVED, Metric.EVENTS_TAKEN,
+    Metric.EVENTS_DROPPED,
+)  # fmt: skip
 _SECONDS = {Metric.CLUSTER_READ_SECONDS, Metric.PLAN_SECONDS}
 _PLAIN = {Metric.PRICE_PER_HOUR}
 
@@ -75,3 +84,12 @@ def emit(cluster: str, values: Mapping[Metric, float], region: str = "") -> None
     for name, value in values.items():
         metrics.add_metric(name=name.value, unit=unit(name), value=value)
     metrics.flush_metrics()
+
+
+@cache
+def start_at_zero(cluster: str, regions: tuple[str, ...]) -> None:
+    """Zeros for what only seldom happens, at each cold start of whoever calls it: a dashboard and an alarm then know the
+    metric before it first counts. Not at each run, since CloudWatch is paid by the hour in which a metric is written."""
+    emit(cluster, dict.fromkeys(_SELDOM, 0))
+    for region in regions:
+        emit(cluster, dict.fromkeys(_SELDOM_BY_REGION, 0), region)

@@ -41,6 +41,13 @@ def test_silence_is_an_alarm_where_something_must_happen_every_minute(name: str)
     assert (alarm["Statistic"], alarm["ComparisonOperator"], alarm["Threshold"]) == ("Sum", "LessThanThreshold", 1)
 
 
+@pytest.mark.feature("OP-08")
+def test_a_single_vanished_node_is_an_alarm() -> None:
+    alarm = ALARMS["NodesVanished"]
+    assert (alarm["MetricName"], alarm["Statistic"], alarm["EvaluationPeriods"]) == ("NodesVanished", "Sum", 1)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
+
+
 def test_a_stack_whose_schedule_is_off_raises_no_alarm() -> None:
     assert all(alarm["ActionsEnabled"] == {"Fn::If": ["Runs", True, False]} for alarm in ALARMS.values())
 

@@ -81,6 +81,13 @@ def test_each_function_has_a_role_of_its_own() -> None:
 
 
 @pytest.mark.feature("RS-01")
+def test_what_no_code_calls_is_implied_by_a_documented_source() -> None:
+    for rule in iam.IMPLIED:
+        assert rule.actions
+        assert "guide" in rule.source, rule
+
+
+@pytest.mark.feature("RS-01")
 def test_whoever_implies_a_permission_is_a_function() -> None:
     assert {name for rule in iam.IMPLIED for name in rule.functions} <= set(FUNCTIONS)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spillway.telemetry import NAMESPACE, Metric, emit, unit
+from spillway.telemetry import NAMESPACE, Metric, emit, start_at_zero, unit
 from spillway_local.cloudformation import ROOT, load, resources
 
 CLUSTER, REGION = frozenset({"cluster"}), frozenset({"cluster", "region"})
@@ -96,6 +96,23 @@ def test_alarms_watch_metrics_that_are_written() -> None:
         if alarm.get("Namespace") == NAMESPACE:
             assert {item["Name"] for item in alarm["Dimensions"]} == CLUSTER
             assert CLUSTER in DIMENSIONS[documented()[alarm["MetricName"]][1]], name
+
+
+@pytest.mark.feature("OB-04")
+def test_every_metric_is_there_from_the_start(capsys: pytest.CaptureFixture[str]) -> None:
+    """What no scheduled function writes at each of its runs is written as zero, under all of its dimensions."""
+    start_at_zero.cache_clear()
+    start_at_zero("prod", ("us-east-1", "us-west-2"))
+    start_at_zero("prod", ("us-east-1", "us-west-2"))
+
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("region", "") for line in lines] == ["", "us-east-1", "us-west-2"], "once"
+    zeros = [{name for name, value in line.items() if value == [0.0]} for line in lines]
+    every_minute = {"snapshot_cluster", "snapshot_fleet", "plan"}
+    seldom = {name: row[1] for name, row in documented().items() if not every_minute & set(re.findall(r"\w+", row[2]))}
+    assert zeros[0] == {name for name, dimensions in seldom.items() if dimensions == "cluster"}
+    assert zeros[1] == zeros[2] == {name for name, dimensions in seldom.items() if dimensions == "cluster and region"}
+    assert {"NodesRefused", "DrainsAbandoned", "EventsDropped"} <= seldom.keys()
 
 
 @pytest.mark.feature("OB-04")

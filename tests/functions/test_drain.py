@@ -379,6 +379,14 @@ class TestUncordon:
         assert ours.labels("n2")[MARKER] == "p0"
         assert list(leases.drains(ours.table)) == []
 
+    @pytest.mark.feature("EX-01")
+    def test_an_old_plan_gives_nothing_back(self, ours: World):
+        ours.pass_s(181)
+
+        with pytest.raises(PlanStale):
+            ours.call("drain", action="uncordon", region="us-east-1", steps=[1, 2])
+        assert ours.labels("n1")[MARKER] == "p1"
+
     def test_a_node_whose_drain_is_under_way_is_kept_and_the_others_come_back(self, ours: World):
         leases.node(ours.table, "n1", "p9", 3, ours.time.now() + timedelta(seconds=60))
 

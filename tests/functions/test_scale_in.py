@@ -8,7 +8,7 @@ import pytest
 from spillway.aws import clients
 from spillway.aws.scaling import group as groups
 from spillway.aws.table import leases, outcomes, settings
-from spillway.errors import EventError, LeaseHeld, NotFound, Stopped
+from spillway.errors import EventError, LeaseHeld, NotFound, PlanStale, Stopped
 from tests.workflow.world import HOME, REFUSE_S, World, grow, leave, lower, open_world
 
 
@@ -217,6 +217,16 @@ class TestGiveBack:
 
         assert give_back(world, 1) == 0
         assert (world.desired(), world.outcomes()) == (4, [(1, 0, "changed")])
+
+    @pytest.mark.feature("EX-01")
+    def test_a_stale_plan_lowers_nothing(self, world: World) -> None:
+        self.phantoms(world)
+        world.plan(lower(1, 5, 3))
+        world.clock.pass_s(600)
+
+        with pytest.raises(PlanStale, match="p1 is 600 s old"):
+            give_back(world, 1)
+        assert world.desired() == 5
 
     def test_an_instance_that_came_after_all_is_kept(self, world: World) -> None:
         self.phantoms(world)

@@ -11,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from functions.snapshot_fleet import app
+from spillway import telemetry
 from spillway.aws import clients, groups, market
 from spillway.aws.table import snapshots
 from spillway.env import env
@@ -373,6 +374,15 @@ class TestMetrics:
 
         run(account)
         assert metrics(capsys)[""]["LaunchFailures"] == 0
+
+
+@pytest.mark.feature("OB-04")
+def test_what_seldom_happens_is_zero_from_the_first_run(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.start_at_zero.cache_clear()
+    app.handler({}, None)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["region"] for line in lines if line.get("NodesRefused") == [0.0]] == [HOME, WEST]
+    assert [line["DrainsAbandoned"] for line in lines if "DrainsAbandoned" in line] == [[0.0]]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EVENTS.glob("snapshot_fleet.*.json")))

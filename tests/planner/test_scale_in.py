@@ -7,7 +7,7 @@ import pytest
 from spillway.model.cluster import PodState
 from spillway.model.memory import Drain, Memory, NodeMemory
 from spillway.model.plan import AtDeadline
-from tests.builders import NOW, YESTERDAY, ago, group, instance, kept, node, plan_for, pod, policy, removed
+from tests.builders import NOW, YESTERDAY, ago, desired, group, instance, kept, node, plan_for, pod, policy, removed
 
 ALL_AT_ONCE = {"budgets": [{"nodes": "100%"}]}
 RULES = policy(scale_in=ALL_AT_ONCE)
@@ -126,6 +126,35 @@ def test_a_node_that_waiting_pods_need_stays() -> None:
     plan = plan_for(n1, n2, pod(cpu="3"), group("g", nodes=[n1, n2]), idle_since=YESTERDAY, rules=RULES)
     assert kept(plan) == {"n1": "pending_pods"}
     assert removed(plan) == ["n2"]
+
+
+@pytest.mark.feature("EX-13")
+@pytest.mark.parametrize(
+    ("mode", "grows", "shrinks"),
+    [
+        ("run", True, True),
+        ("dry_run", True, True),
+        ("scale_out_only", True, False),
+        ("scale_in_only", False, True),
+        ("off", False, False),
+    ],
+)
+def test_the_mode_says_which_way_a_plan_may_go(mode: str, grows: bool, shrinks: bool) -> None:
+    idler = node("n1", cpu="1")
+    rules = policy(mode=mode, scale_in=ALL_AT_ONCE)
+    plan = plan_for(idler, pod(cpu="3"), group("small", nodes=[idler], cpu="1"), group("g"), idle_since=YESTERDAY, rules=rules)
+    assert desired(plan) == ({"g": 1} if grows else {})
+    assert removed(plan) == (["n1"] if shrinks else [])
+
+
+@pytest.mark.feature("SI-02")
+@pytest.mark.parametrize("days", [0, 1, 30])
+def test_idle_and_age_are_whole_seconds_over_any_number_of_days(days: int) -> None:
+    """A clock that keeps only the seconds of a day starts anew at each midnight."""
+    long, short = node("long", age_s=40 * 86400), node("short", age_s=40 * 86400)
+    memory = Memory(nodes=(idle("long", days * 86400 + 600), idle("short", 599)))
+    plan = plan_for(long, short, group("g", nodes=[long, short]), memory=memory, rules=RULES)
+    assert removed(plan) == ["long"]
 
 
 def test_a_pod_that_fits_nowhere_keeps_no_node() -> None:
