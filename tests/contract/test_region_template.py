@@ -25,6 +25,7 @@ def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
     )
 
 
+@pytest.mark.feature("EV-05")
 def test_a_region_forwards_exactly_what_the_home_region_takes() -> None:
     assert rules(REGION) == rules("template.yaml")
 
@@ -45,6 +46,7 @@ def test_a_forwarder_in_the_home_region_is_refused() -> None:
     assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeRegion"}, {"Ref": "AWS::Region"}]}]}
 
 
+@pytest.mark.feature("EV-05")
 def test_the_handler_knows_every_kind_that_the_rules_let_through_and_no_other() -> None:
     """What it does not know fails and ends in the dead letters."""
     passed = {kind for pattern in rules("template.yaml").values() for kind in pattern["detail-type"]}

@@ -78,6 +78,7 @@ def test_the_guide_of_the_console_shows_every_parameter() -> None:
 # ---- functions ----
 
 
+@pytest.mark.feature("OP-03")
 def test_every_handler_is_deployed_and_every_function_has_one() -> None:
     assert sorted(cloudformation.functions()) == sorted(path.parent.name for path in ROOT.glob("functions/*/app.py"))
 
@@ -160,6 +161,7 @@ def test_only_our_rules_may_write_to_the_queue() -> None:
 # ---- table, workflow, roles, logs ----
 
 
+@pytest.mark.feature("CS-13")
 def test_the_table_is_the_one_that_the_code_expects() -> None:
     table = resources("AWS::DynamoDB::Table")["Table"]
     assert [key["AttributeName"] for key in table["KeySchema"]] == ["pk", "sk"]
