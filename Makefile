@@ -31,7 +31,7 @@ invoke: setup ## Run one handler against the emulated world (FUNCTION=plan EVENT
 	@$(RUN) python -m spillway_local.invoke $(FUNCTION) $(EVENT)
 
 features: setup ## Show each row of docs/features.md with and without a passing test
-	@$(RUN) python -m spillway_local.features
+	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) python -m spillway_local.features
 
 bench: setup ## Print the figures (ONLY=name)
 	@$(RUN) python -m bench $(if $(ONLY),--only $(ONLY))

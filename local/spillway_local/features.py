@@ -1,6 +1,6 @@
 """`make features`: runs the marked tests once and prints each row of docs/features.md as done or open.
 
-A row is done when at least one test marked with its id passed and none failed.
+A row is done when at least one test marked with its id passed and none failed. What failed is told on standard error.
 """
 
 import contextlib
@@ -30,8 +30,8 @@ class Recorder:
         self._known = set(known)
         self._features: dict[str, tuple[str, ...]] = {}
         self.outcomes: dict[str, set[str]] = defaultdict(set)
+        self.failed: list[str] = []
         self.unreadable = False
-        self.problem = ""
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         self.unreadable |= report.failed
@@ -47,6 +47,8 @@ class Recorder:
             self._features[item.nodeid] = marked
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
         if report.failed or (report.when == "call" and report.passed and not hasattr(report, "wasxfail")):
             for feature in self._features.get(report.nodeid, ()):
                 self.outcomes[feature].add(report.outcome)
@@ -67,9 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     failed = recorder.unreadable or code in _NOTHING_RAN
     if failed:
-        print(said.getvalue(), recorder.problem, file=sys.stderr)
+        print(said.getvalue(), file=sys.stderr)
     for feature in known:
         print(f"{feature} {'done' if recorder.is_done(feature) else 'open'}")
+    for test in recorder.failed:
+        print(f"failed: {test}", file=sys.stderr)
     print(f"{sum(map(recorder.is_done, known))} of {len(known)} done")
     return int(failed)
 

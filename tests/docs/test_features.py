@@ -58,8 +58,9 @@ def test_the_page_has_every_row_once() -> None:
 
 
 def test_a_row_is_done_when_a_marked_test_passed_and_none_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, lines, _ = printed(tmp_path, capsys, TESTS)
+    code, lines, errors = printed(tmp_path, capsys, TESTS)
     assert code == 0
+    assert [line.partition("::")[2] for line in errors.splitlines()] == ["test_fails_once[False]", "test_cannot_clean_up"]
     assert [line for line in lines[:-1] if line.endswith(" done")] == ["SO-01 done", "SO-06 done", "SO-07 done"]
     assert "SO-05 open" in lines
     assert lines[-1] == "3 of 126 done"
