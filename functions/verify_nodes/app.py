@@ -8,11 +8,11 @@ import msgspec
 from spillway import clock
 from spillway.aws import tasks
 from spillway.aws.access import access
-from spillway.aws.table import Table, outcomes, requests
+from spillway.aws.table import Table, memory, outcomes, requests
 from spillway.env import env
 from spillway.kube import node as nodes
 from spillway.kube.session import Session
-from spillway.model.memory import OpenRequest, RequestState
+from spillway.model.memory import NodeMemory, OpenRequest, RequestState
 from spillway.model.plan import Outcome, OutcomeStatus
 from spillway.telemetry import Metric, emit
 
@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     _tell(task.table, [one for one in mine if one.state == RequestState.READY])  # what a crash left untold
     waiting = [one for one in mine if one.state == RequestState.OPEN]
     ready = arrived = 0
-    for request, count in _ready(waiting):
+    for request, count in _ready(task.table, waiting):
         after = _advanced(request, count)
         if after == request or requests.advance(task.table, request, after):
             ready += after.ready
@@ -39,10 +39,21 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     return {"ready": ready, "waiting": sum(one.nodes - one.missing for one in waiting) - ready}
 
 
-def _ready(waiting: list[OpenRequest]) -> Iterable[tuple[OpenRequest, int]]:
-    """Each request with how many of its instances are Ready nodes; which are its own, the region's loop has found out."""
+def _ready(table: Table, waiting: list[OpenRequest]) -> Iterable[tuple[OpenRequest, int]]:
+    """Each request with how many of its instances are Ready nodes; which are its own, the region's loop has found out.
+
+    The nodes are remembered: one that somebody deletes before the next snapshot would else never be missed.
+    """
     wanted = {instance for request in waiting for instance in request.instances}
     joined = nodes.by_instance(Session(access(env())), wanted) if wanted else {}
+    memory.meet(
+        table,
+        [
+            NodeMemory(node=one.name, first_seen=one.created, last_seen=one.created, instance_id=instance_id)
+            for instance_id, one in sorted(joined.items())
+            if one.created
+        ],
+    )
     for request in waiting:
         yield request, sum(1 for instance in request.instances if instance in joined and joined[instance].ready)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spillway.aws.table import outcomes, requests, settings
+from spillway.aws.table import memory, outcomes, requests, settings
 from spillway.errors import ClusterUnavailable, EventError, Stopped
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import OutcomeStatus
@@ -62,6 +62,19 @@ def test_a_node_that_is_not_ready_is_waited_for(world: World):
     (request,) = requests.of_plan(world.table, "p1")
     assert (request.state, request.ready) == (RequestState.OPEN, 1)
     assert outcomes.get(world.table, "p1", 1) is None
+
+
+@pytest.mark.feature("OP-08")
+def test_a_node_is_remembered_before_any_snapshot_shows_it(world: World):
+    """A cloud controller that does not know the region may delete it before the next one."""
+    ask(world)
+    world.api.add(unready("n2", "i-02"))
+    verify(world)
+    verify(world)
+
+    (seen,) = memory.load(world.table, lambda plan_id: True).nodes
+    assert (seen.node, seen.instance_id) == ("n2", "i-02")
+    assert seen.first_seen == seen.last_seen <= world.time.now()
 
 
 def test_what_was_refused_and_given_back_is_not_waited_for(world: World):

@@ -69,6 +69,7 @@ def test_a_node_that_goes_within_a_minute_of_joining_while_its_instance_runs_has
     assert observed(running, memory=remembered(first_seen=ago(1000))).vanished == ()
     assert observed(group("g", instances=[instance("n1", lifecycle="Terminating")]), memory=brief).vanished == ()
     assert observed(running, node("n1"), memory=brief).vanished == ()
+    assert observed(running, memory=remembered(first_seen=ago(4), last_seen=ago(4))).vanished == (), "younger than the list"
     assert observed(running, memory=brief, silent=("us-east-1",)).vanished == ()
     assert "nodes_vanish" in warned(plan_for(running, memory=brief))
 

@@ -102,6 +102,22 @@ def test_a_node_that_something_deletes_as_it_joins_is_told_while_its_instance_ru
         assert name in text
 
 
+@pytest.mark.feature("OP-08")
+def test_nodes_that_are_deleted_between_two_snapshots_are_told_too() -> None:
+    """As a cloud controller does that finds no such instance in its own region: seconds after the node joined."""
+    with scene.world(pods=1, capacity=PLENTY, policy={"mode": "scale_out_only"}) as world:
+
+        def joins_and_is_deleted(function: str, event: dict[str, Any]) -> None:
+            if function == "snapshot_cluster":
+                for name in names(world):
+                    world.cluster.remove("Node", name)
+
+        world.aws.functions.before = joins_and_is_deleted
+        world.run(limit_s=300)
+
+        assert any(line["NodesVanished"] == [1.0] for line in world.metrics if "NodesVanished" in line)
+
+
 @pytest.mark.feature("EX-13")
 @pytest.mark.parametrize(("mode", "bought", "left"), [("scale_out_only", 2, 2), ("scale_in_only", 0, 0)])
 def test_one_way_only(mode: str, bought: int, left: int) -> None:

@@ -63,6 +63,7 @@ class LiveNode:
     unschedulable: bool
     ready: bool
     machine: Machine | None
+    created: datetime | None = None  # by the API server's clock
 
     @property
     def cordon(self) -> str:
@@ -190,4 +191,5 @@ def _of(raw: _Node) -> LiveNode:
         unschedulable=bool(spec.unschedulable),
         ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
         machine=machine_of(spec.provider_id or "", labels),
+        created=raw.metadata.creation_timestamp,
     )

@@ -17,6 +17,7 @@ from spillway.planner.view import LiveNode, View, view
 
 FORGET_NODES_AFTER = timedelta(days=7)
 VANISHES_WITHIN = timedelta(seconds=60)  # of its first sight; a drained node lives longer
+_LIST_TAKES = timedelta(seconds=5)  # a list may be dated after what it shows: a node this young is none that is missing
 
 
 def observe(
@@ -72,7 +73,12 @@ def _vanished(absent: Iterable[NodeMemory], seen: View) -> Iterable[str]:
         for instance in group.instances
         if instance.lifecycle == "InService" and instance.id not in seen.joined
     }
-    return (n.node for n in absent if n.instance_id in running and n.last_seen - n.first_seen <= VANISHES_WITHIN)
+    listed = seen.cluster.taken_at - _LIST_TAKES
+    return (
+        n.node
+        for n in absent
+        if n.instance_id in running and n.last_seen <= listed and n.last_seen - n.first_seen <= VANISHES_WITHIN
+    )
 
 
 def _unavailable(memory: Memory, seen: View) -> list[Unavailable]:

@@ -5,7 +5,7 @@ young (whether it vanished within a minute of joining hangs on it), later once a
 otherwise cost 7 million writes a day.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 import msgspec
@@ -54,6 +54,17 @@ def save(table: Table, before: Memory, after: Memory) -> None:
     left = {(one.scope, one.key) for one in after.unavailable}
     for scope, key in sorted(known.keys() - left):
         _forget(table, known[scope, key])
+
+
+def meet(table: Table, nodes: Iterable[NodeMemory]) -> None:
+    """Nodes that were seen between two ticks; those that are remembered already stay as they are."""
+    new = {(table.pk, keys.node(node.node)): node for node in nodes}
+    for key in new.keys() - table.get_many(list(new)).keys():
+        body = {"body": encode(new[key]).decode(), keys.TTL: expiry(_KEEP_NODE_S)}
+        try:
+            table.put(key[1], body, condition("attribute_not_exists(pk)"))
+        except Conflict:
+            continue  # the planner has met it meanwhile
 
 
 def unavailable(table: Table) -> Iterator[Unavailable]:
