@@ -24,8 +24,8 @@ setup: $(UV) ## Install everything at the locked versions
 demo: setup ## Run the main job end to end in an emulated world (SEED= PODS= DRY=)
 	@$(RUN) python -m spillway_local.demo $(if $(SEED),--seed $(SEED)) $(if $(PODS),--pods $(PODS)) $(if $(DRY),--dry)
 
-test: setup ## Run the fast tests
-	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest $(ARGS)
+test: setup ## Run the fast tests (ARGS="tests/planner -k taint")
+	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --numprocesses auto --dist worksteal $(ARGS)
 
 invoke: setup ## Run one handler against the emulated world (FUNCTION=plan EVENT=events/plan.burst.json)
 	@$(RUN) python -m spillway_local.invoke $(FUNCTION) $(EVENT)

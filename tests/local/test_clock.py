@@ -212,10 +212,14 @@ def test_there_is_one_driver(clock: VirtualClock) -> None:
 def test_ctrl_c_leaves_at_once_and_the_clock_can_be_driven_again(clock: VirtualClock) -> None:
     release, main = threading.Event(), threading.main_thread().ident
     assert main is not None
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of the test run ignores it
     worker = in_thread(clock, lambda: release.wait(5))
     threading.Timer(0.05, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        clock.run()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            clock.run()
+    finally:
+        signal.signal(signal.SIGINT, before)
     release.set()
     worker.join()
     clock.call_in(1, lambda: None)
