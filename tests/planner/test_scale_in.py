@@ -24,6 +24,7 @@ def test_a_node_goes_when_its_last_workload_pod_left_long_enough_ago() -> None:
     plan = plan_for(long, short, group("g", nodes=[long, short]), memory=memory, rules=RULES)
     assert removed(plan) == ["long"]
     assert kept(plan) == {"short": "not_idle_yet"}
+    assert plan.scale_in[0].reason.text == "node long has had no workload pod for 600 s"
 
 
 @pytest.mark.feature("SI-02")
