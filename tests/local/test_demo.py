@@ -58,6 +58,7 @@ def test_the_same_seed_tells_the_same_story_and_another_seed_another() -> None:
     assert first.raw != other.raw
 
 
+@pytest.mark.feature("OP-02")
 def test_whatever_is_left_over_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report.requests, "live", lambda table: [SimpleNamespace(id="p#1#0", state="open")])
     machine = SimpleNamespace(instance_id="i-1", region="us-east-1", group="g")
