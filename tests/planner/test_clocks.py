@@ -1,6 +1,7 @@
 """What the memory keeps from tick to tick."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def observed(
     return clocks.observe(memory or Memory(), seen, supply, Policy(), NOW, since)
 
 
-def remembered(name: str = "n1", **times: datetime | None) -> Memory:
+def remembered(name: str = "n1", **times: datetime | str | None) -> Memory:
     known = NodeMemory(**({"node": name, "first_seen": YESTERDAY, "last_seen": ago(60), "instance_id": f"i-{name}"} | times))  # type: ignore[arg-type]
     return Memory(nodes=(known,))
 
@@ -54,6 +55,17 @@ def test_the_clock_of_a_node_that_is_not_ready_runs_from_its_condition() -> None
 def test_first_sight_stays_and_last_sight_goes_on() -> None:
     [known] = observed(node("n1"), memory=remembered()).nodes
     assert (known.first_seen, known.last_seen) == (YESTERDAY, NOW)
+
+
+@pytest.mark.feature("SI-02")
+def test_a_new_instance_under_an_old_name_starts_its_own_clocks() -> None:
+    earlier: dict[str, Any] = {"instance_id": "i-earlier", "idle_since": ago(3600), "unready_since": ago(3600)}
+    [idle] = observed(node("n1"), memory=remembered(**earlier)).nodes
+    assert (idle.first_seen, idle.idle_since, idle.instance_id) == (NOW, NOW, "i-n1")
+    [unready] = observed(node("n1", ready=False), memory=remembered(**earlier)).nodes
+    assert unready.unready_since == NOW
+    [unnamed] = observed(node("n1"), memory=remembered(**{**earlier, "instance_id": ""})).nodes
+    assert unnamed.idle_since == ago(3600), "what was remembered without an instance goes on"
 
 
 def test_a_node_that_is_gone_is_remembered_for_a_week() -> None:

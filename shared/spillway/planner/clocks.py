@@ -47,6 +47,9 @@ def observe(
 
 def _clocks(seen: View, live: LiveNode, old: NodeMemory | None, assumed: datetime | None) -> NodeMemory:
     node, at = live.node, seen.cluster.taken_at
+    instance_id = node.machine.instance_id if node.machine else ""
+    if old is not None and old.instance_id not in ("", instance_id):
+        old = None  # another machine under the same name: its clocks are its own
     idle_since = None
     if not live.workload:
         first = at if assumed is None else max(assumed, node.created)
@@ -60,7 +63,7 @@ def _clocks(seen: View, live: LiveNode, old: NodeMemory | None, assumed: datetim
         last_seen=at,
         idle_since=idle_since,
         unready_since=unready_since,
-        instance_id=node.machine.instance_id if node.machine else "",
+        instance_id=instance_id,
     )
 
 
