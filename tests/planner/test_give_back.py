@@ -28,6 +28,29 @@ def test_what_an_open_request_owns_is_left_to_its_owner() -> None:
     assert (step.from_desired, step.to_desired) == (5, 2)
 
 
+def test_what_an_open_request_owns_is_left_to_its_owner_past_the_provision_time_too_and_is_no_capacity() -> None:
+    late = Memory(requests=(open_request(nodes=2, asked_at=ago(1000)),))
+    plan = plan_for(pod(cpu="3"), group("g", desired=2), group("other", price=9.0), memory=late)
+    assert not plan.give_back
+    assert desired(plan) == {"other": 1}, "neither room on the two nor one node more of that group"
+    [step] = plan_for(group("g", desired=5, failures=(refusal(30),)), memory=late).give_back
+    assert (step.from_desired, step.to_desired) == (5, 2), "what is beyond it is nobody's"
+
+
+def test_what_is_late_holds_no_min() -> None:
+    n1 = node("n1")
+    late = Memory(requests=(open_request(nodes=2, asked_at=ago(1000)),))
+    plan = plan_for(n1, group("g", nodes=[n1], desired=3, min_size=1), memory=late, idle_since=ago(3600))
+    assert not plan.scale_in
+
+
+def test_a_raise_by_hand_is_coming_beside_a_request_that_is_late() -> None:
+    late = Memory(requests=(open_request(nodes=2, asked_at=ago(1000)),))
+    plan = plan_for(pod(cpu="3", count=4), group("g", desired=5), memory=late)
+    assert not plan.give_back
+    assert (plan.summary.pods_on_coming_nodes, plan.summary.pods_unserved) == (3, 1)
+
+
 def test_a_gap_that_may_still_close_stays() -> None:
     assert not plan_for(group("g", desired=5, launching=5, launching_since=ago(60))).give_back
     assert not plan_for(group("g", desired=5)).give_back

@@ -18,7 +18,7 @@ class Bounds:
         own = [live for live in view.nodes if live.group is not None]
         leaving = [live for live in own if live.node.name in view.draining or live.is_leaving]
         self._budgets = Budgets(view, len(own), len(leaving))
-        self._size = {key: group.desired - gaps[key].abandoned for key, group in view.groups.items()}
+        self._size = {key: group.desired - gaps[key].lost for key, group in view.groups.items()}
         for live in own:
             if live.group is not None and live.node.name in view.draining and not live.is_leaving:
                 self._size[live.group.key] -= 1

@@ -1,7 +1,7 @@
 """Desired above what is there: which of it is coming, and which will never come.
 
 A gap counts only while somebody expects it to close: an open request of ours, or the group itself, at work on it
-and not refused. Everything else is a phantom that would swallow demand.
+and not refused since. Everything else is a phantom that would swallow demand.
 """
 
 from dataclasses import dataclass
@@ -11,13 +11,19 @@ from spillway.model.memory import OpenRequest, RequestState
 from spillway.planner.unavailable import proven_since
 from spillway.planner.view import View
 
+_LATE = "the request is older than the provision time"
+
 
 @dataclass(frozen=True)
 class Gap:
-    """`coming` instances without an id yet, `abandoned` ones that nobody expects, and `why` not."""
+    """`coming` instances without an id yet, `abandoned` ones that nobody expects, and `why` not.
+
+    `overdue` ones do not come in time, either; the open request that asked for them gives them back by itself.
+    """
 
     coming: int = 0
     abandoned: int = 0
+    overdue: int = 0
     why: str = ""
     desired: int = 0  # with what open requests are about to add
 
@@ -25,11 +31,18 @@ class Gap:
     def is_phantom(self) -> bool:
         return self.abandoned > 0
 
+    @property
+    def lost(self) -> int:
+        """What desired counts and will not be there, whoever gives it back."""
+        return self.abandoned + self.overdue
+
 
 def gap_of(view: View, group: NodeGroup) -> Gap:
     members = sum(instance.is_member for instance in group.instances)
     requests = [r for r in view.memory.requests if (r.region, r.group) == (group.region, group.name)]
-    ours = [r for r in requests if not r.orphan and view.is_young(r.asked_at, group)]
+    owned_by_run = [r for r in requests if not r.orphan]
+    ours = [r for r in owned_by_run if view.is_young(r.asked_at, group)]
+    late = [r for r in owned_by_run if r not in ours and r.state == RequestState.OPEN]
     unseen = [r for r in ours if r.state == RequestState.PLANNED]
     # What a dead run raised counts, too, until the fleet shows what came of it; what it only planned never comes.
     unseen += [
@@ -40,9 +53,11 @@ def gap_of(view: View, group: NodeGroup) -> Gap:
     planned = _planned(group, unseen)
     missing = max(0, group.desired - members)
     owned = min(missing, sum(max(0, r.nodes - r.missing) for r in ours if r not in unseen))
-    why = _nobody(view, group, requests) if missing > owned else ""
-    coming = owned if why else missing
-    return Gap(coming + planned, missing - coming, why, group.desired + planned)
+    overdue = min(missing - owned, sum(max(0, r.nodes - r.missing) for r in late))
+    why = _nobody(view, group, requests) if missing > owned + overdue else ""
+    coming = owned if why else missing - overdue
+    abandoned = missing - overdue - coming
+    return Gap(coming + planned, abandoned, overdue, why or (_LATE if overdue else ""), group.desired + planned)
 
 
 def _planned(group: NodeGroup, requests: list[OpenRequest]) -> int:
@@ -67,8 +82,8 @@ def _nobody(view: View, group: NodeGroup, requests: list[OpenRequest]) -> str:
             return ""
         age_s = round((view.now - group.launching_since).total_seconds())
         return f"its launch began {age_s} s ago and brought nothing"
-    if any(r.state == RequestState.OPEN and not view.is_young(r.asked_at, group) for r in requests):
-        return "the request is older than the provision time"
+    if any(r.orphan and r.state == RequestState.OPEN and not view.is_young(r.asked_at, group) for r in requests):
+        return _LATE
     return ""  # raised a moment ago: the group has not begun yet
 
 

@@ -94,7 +94,7 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, s
     record = passed_over(group, view.memory.unavailable, view.now)
     waits = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})" if record else ""
     yield Code.UNAVAILABLE, waits
-    yield Code.UNAVAILABLE, f"{gap.abandoned} nodes asked for do not come: {gap.why}" if gap.is_phantom else ""
+    yield Code.UNAVAILABLE, f"{gap.lost} nodes asked for do not come: {gap.why}" if gap.lost else ""
 
 
 def warnings(view: View) -> Iterable[Reason]:
