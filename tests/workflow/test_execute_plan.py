@@ -146,6 +146,15 @@ def test_what_may_pass_is_tried_again(workflow: Workflow, failure: Exception) ->
     assert not trace.caught
 
 
+@pytest.mark.feature("EX-11")
+def test_a_drain_waits_its_turn_behind_a_hundred_of_the_same_group(workflow: Workflow) -> None:
+    answers = {"scale_in.terminate": [*[error("LeaseHeld")] * 30, QUIET["scale_in.terminate"]]}
+    trace = workflow.run(only(drains=INPUT["drains"]), answers)
+
+    assert trace.keys()[-1] == "remove_node"
+    assert not trace.caught
+
+
 def test_a_region_that_stays_silent_is_left_to_the_next_plan(workflow: Workflow) -> None:
     trace = workflow.run(only(grow=INPUT["grow"]), {"verify_instances.check": error("AwsForbidden")})
 
