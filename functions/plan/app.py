@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from spillway import clock, planner
 from spillway.aws import tasks, workflow
+from spillway.aws.scaling import raising
 from spillway.aws.table import Table, keys, memory, orphans, plans, settings, snapshots, ticks
 from spillway.env import env
 from spillway.errors import EventError, NotFound
@@ -87,6 +88,7 @@ def _tick(table: Table, asked: Event) -> Tick:
     plan, policy, vanished = _plan(table)
     started = plan.has_steps and policy.mode not in _STARTS_NOTHING
     if started:
+        raising.plan_requests(table, plan)  # first: a plan that is made meanwhile must not ask for the same again
         workflow.start(plan)
     for trigger in triggers:
         ticks.mark_done(table, trigger)

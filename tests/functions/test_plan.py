@@ -116,11 +116,35 @@ def test_a_tick_that_dies_is_done_again_and_starts_the_same_plan_once(
             world.handle("plan", HEAD)
     answer = world.handle("plan", HEAD)
 
+    (started,) = executions()
+    assert len(plans.get(world.table, started).scale_out) == 1
     if (name, when) == ("mark_done", "after"):
         assert answer["status"] == "repeated"
+    elif (name, when) in (("start", "after"), ("mark_done", "before")):
+        assert answer["status"] == "planned"  # what the plan that runs has asked for is coming
     else:
-        assert answer["plan_id"] == plans.latest(world.table).plan_id
-    assert executions() == [plans.latest(world.table).plan_id]
+        assert answer["plan_id"] == started
+    assert [(one.plan_id, one.nodes) for one in requests.live(world.table)] == [(started, 2)]
+
+
+def test_a_plan_that_is_made_before_the_last_ones_workflow_did_anything_buys_nothing_again(world: World) -> None:
+    see(world)
+    first = world.handle("plan", HEAD)
+    woken = {"Records": [{"dynamodb": {"Keys": {"pk": {"S": "CLUSTER#prod"}, "sk": {"S": "EVENT#e1"}}}}]}
+    second = world.handle("plan", woken)
+
+    assert (first["status"], second["status"]) == ("started", "planned")
+    assert executions() == [first["plan_id"]]
+    assert world.requests(first["plan_id"]) == [(f"{first['plan_id']}#1#0", "planned", 2, 0)]
+
+
+def test_what_a_plan_asks_for_is_written_before_its_workflow_starts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    see(world)
+    seen: list[int] = []
+    monkeypatch.setattr(workflow, "start", lambda plan: seen.append(len(world.requests(plan.plan_id))))
+    world.handle("plan", HEAD)
+
+    assert seen == [1]
 
 
 def test_a_batch_of_records_makes_one_plan(world: World) -> None:
@@ -235,11 +259,18 @@ class TestOrphans:
 
     def test_a_request_that_may_never_have_been_raised_is_closed(self, world: World) -> None:
         see(world)
-        self.request(world, RequestState.PLANNED)
+        self.request(world, RequestState.PLANNED, age_s=60)
         world.handle("plan", HEAD)
 
         assert self.states(world) == ["changed"]
         assert world.outcomes("p0") == [(1, 0, "failed")]
+
+    def test_one_whose_execution_may_be_about_to_start_is_left_for_a_minute(self, world: World) -> None:
+        see(world)
+        self.request(world, RequestState.PLANNED, age_s=59)
+        world.handle("plan", HEAD)
+
+        assert self.states(world) == ["planned"]
 
     def test_one_that_was_raised_counts_as_coming_while_it_is_young(self, world: World) -> None:
         see(world)

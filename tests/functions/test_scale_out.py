@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from spillway.aws import clients
 from spillway.aws.scaling import group as groups
+from spillway.aws.scaling import raising
 from spillway.aws.table import leases, requests, settings
 from spillway.errors import AwsUnavailable, EventError, LeaseHeld, NotFound, PlanStale, Stopped
 from tests.workflow.world import HOME, WEST, World, fall, grow, open_world
@@ -133,6 +134,26 @@ def test_a_stale_plan_raises_nothing(world: World) -> None:
         scale_out(world, 1)
     assert world.desired() == 1
     assert world.outcomes() == [(1, 0, "changed")]
+
+
+def test_a_step_that_was_only_written_down_is_closed_with_its_stale_plan(world: World) -> None:
+    world.group(desired=1)
+    raising.plan_requests(world.table, world.plan(grow()))
+    world.clock.pass_s(600)
+
+    with pytest.raises(PlanStale):
+        scale_out(world, 1)
+    assert world.desired() == 1
+    assert world.requests() == [("p1#1#0", "changed", 2, 0)]
+    assert world.outcomes() == [(1, 0, "changed")]
+
+
+def test_a_step_that_was_written_down_is_raised_once(world: World) -> None:
+    world.group(desired=1)
+    raising.plan_requests(world.table, world.plan(grow()))
+
+    assert [scale_out(world, 1)["raised"], scale_out(world, 1)["raised"]] == [2, 0]
+    assert world.desired() == 3
 
 
 def test_a_step_that_was_begun_is_finished_however_old_the_plan_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,12 @@ import msgspec
 from spillway import clock
 from spillway.aws.scaling import following, group
 from spillway.aws.scaling.group import GroupNow, Rejected
-from spillway.aws.table import leases, memory, outcomes, requests
+from spillway.aws.table import Table, leases, memory, outcomes, requests
 from spillway.aws.table.leases import Lease
 from spillway.aws.tasks import Task
 from spillway.errors import AwsError, LeaseHeld, NotFound, PlanStale
 from spillway.model.memory import OpenRequest, RequestState
-from spillway.model.plan import Outcome, OutcomeStatus, ScaleOut
+from spillway.model.plan import Outcome, OutcomeStatus, Plan, ScaleOut
 from spillway.telemetry import logger
 
 
@@ -38,22 +38,37 @@ def raise_steps(task: Task, region: str, steps: Iterable[int]) -> Raised:
         if step.to_desired <= step.from_desired:
             outcomes.put(task.table, outcome(step, task, OutcomeStatus.DONE, "no new node was wanted, only cordoned ones"))
             continue
-        request = _first(task, step)
+        request = _first(task.plan, step)
         ids.append(request.id)
         if request.id not in known:
             requests.create(task.table, request)
     return raise_requests(task, region, ids)
 
 
+def plan_requests(table: Table, plan: Plan) -> None:
+    """Writes down what the steps are about to ask for, before the plan is started: the next plan counts it as coming.
+
+    Those that are there already stay as they are.
+    """
+    for step in plan.scale_out:
+        if step.to_desired > step.from_desired:
+            requests.create(table, _first(plan, step))
+
+
 def close_stale(task: Task, steps: Iterable[int], stale: PlanStale) -> list[int]:
     """Closes the steps that were never begun; returns those that were, and are to be finished however old the plan is."""
-    begun = {request.step for request in requests.of_plan(task.table, task.plan.plan_id)}
-    for number in steps:
-        if number not in begun:
-            step = step_of(task, number)
-            requests.create(task.table, msgspec.structs.replace(_first(task, step), state=RequestState.CHANGED))
+    wanted = list(steps)
+    known = requests.of_plan(task.table, task.plan.plan_id)
+    begun = {request.step for request in known if is_begun(request)}
+    planned = {request.step: request for request in known if not is_begun(request)}
+    for number in wanted:
+        if number in begun:
+            continue
+        step, before = step_of(task, number), planned.get(number)
+        closed = msgspec.structs.replace(before or _first(task.plan, step), state=RequestState.CHANGED)
+        if requests.advance(task.table, before, closed) if before else requests.create(task.table, closed):
             outcomes.put(task.table, outcome(step, task, OutcomeStatus.CHANGED, str(stale)))
-    return [number for number in steps if number in begun]
+    return [number for number in wanted if number in begun]
 
 
 def raise_requests(task: Task, region: str, ids: Iterable[str]) -> Raised:
@@ -79,12 +94,12 @@ def raise_requests(task: Task, region: str, ids: Iterable[str]) -> Raised:
 
 def is_waiting(request: OpenRequest) -> bool:
     """Written down for a fallback, and nobody has begun to raise the group."""
-    return request.state is RequestState.PLANNED and request.hop > 0 and not is_begun(request)
+    return request.hop > 0 and not is_begun(request)
 
 
 def is_begun(request: OpenRequest) -> bool:
-    """What is to be written to desired is recorded: it may have been written."""
-    return request.to_desired > request.from_desired
+    """More than written down: what is to be written to desired is recorded, so it may have been, or the request is closed."""
+    return request.state is not RequestState.PLANNED or request.to_desired > request.from_desired
 
 
 def by_region(found: Iterable[OpenRequest]) -> dict[str, list[str]]:
@@ -118,11 +133,11 @@ def step_of(task: Task, number: int) -> ScaleOut:
     raise NotFound("the scale-out step", f"{task.plan.plan_id}#{number}")
 
 
-def _first(task: Task, step: ScaleOut) -> OpenRequest:
+def _first(plan: Plan, step: ScaleOut) -> OpenRequest:
     """Nothing is begun: from and to are equal until the write is imminent."""
     return OpenRequest(
-        id=requests.request_id(task.plan.plan_id, step.step, 0),
-        plan_id=task.plan.plan_id,
+        id=requests.request_id(plan.plan_id, step.step, 0),
+        plan_id=plan.plan_id,
         step=step.step,
         hop=0,
         region=step.region,

@@ -9,13 +9,15 @@ from spillway.model.memory import Memory, OpenRequest, RequestState
 from spillway.model.plan import Outcome, OutcomeStatus, Plan
 from spillway.model.policy import Policy
 
+_STARTS_WITHIN = timedelta(seconds=60)  # until then an execution may be about to start, or not be told of yet
+
 
 def sweep(table: Table, memory: Memory, plan: Plan, policy: Policy, now: datetime) -> int:
     """Closes orphaned requests and frees orphaned nodes; returns how many.
 
-    A request that nobody may have raised is closed. One that was raised counts as coming while it is young, and is
-    closed when its time is over or the plan gives back its group's gap, which then nobody else owns. A node keeps our
-    marker: the plan, or the next one, drains it again or takes it back.
+    A request that nobody may have raised is closed, but not in its first minute. One that was raised counts as coming
+    while it is young, and is closed when its time is over or the plan gives back its group's gap, which then nobody else
+    owns. A node keeps our marker: the plan, or the next one, drains it again or takes it back.
     """
     given_back = {(step.region, step.group) for step in plan.give_back}
     closed = 0
@@ -24,7 +26,8 @@ def sweep(table: Table, memory: Memory, plan: Plan, policy: Policy, now: datetim
             continue
         limit = timedelta(seconds=policy.for_group(request.group).scale_out.provision_time_s)
         if request.state is RequestState.PLANNED:
-            closed += _close(table, request, RequestState.CHANGED, now)
+            if now - request.asked_at >= _STARTS_WITHIN:
+                closed += _close(table, request, RequestState.CHANGED, now)
         elif now - request.asked_at > limit or (request.region, request.group) in given_back:
             closed += _close(table, request, RequestState.REFUSED, now)
     for drain in memory.drains:
