@@ -1,5 +1,6 @@
 """Where the workloads lie, those that ship with the project and an optional data folder beside it, and their reading."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def folder(name: str) -> Path:
     for place in places:
         if place.is_dir():
             return place
-    raise Missing(f"no dump {name} in {' nor '.join(str(place.relative_to(ROOT.parent)) for place in places)}")
+    raise Missing(f"no dump {name} in {' nor '.join(os.path.relpath(place, ROOT) for place in places)}")
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def large() -> Iterator[Path]:
     """150,000 pods on 5,000 nodes, written anew by the generator of the optional data folder; raises Missing."""
     generator = OPTIONAL / "make_large.py"
     if not generator.is_file():
-        raise Missing(f"no generator {generator.relative_to(ROOT.parent)}")
+        raise Missing(f"no generator {os.path.relpath(generator, ROOT)}")
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([sys.executable, str(generator), scratch], check=True, stdout=subprocess.DEVNULL)
         yield Path(scratch)

@@ -23,7 +23,7 @@ from spillway_local.emulator.functions import FunctionFailed
 from spillway_local.handlers import ROOT, Handlers
 from spillway_local.world import World
 
-DONE, FAILED, WRONG_USAGE = 0, 1, 2
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 _GROWS, _SHRINKS = "burst", "idle"
 _WORLD_OF = {"drain": _SHRINKS, "scale_in": _SHRINKS, "remove_node": _SHRINKS}
 _IDLE_MINUTES = 15  # until the idle example has nodes to remove
@@ -61,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FunctionFailed as failure:
         print(f"{failure.error_type}: {failure.message}", file=sys.stderr)
         return WRONG_USAGE if failure.error_type == "EventError" else FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
     print(json.dumps(answer, indent=2))
     return DONE
 
