@@ -56,6 +56,13 @@ def test_a_gap_that_may_still_close_stays() -> None:
     assert not plan_for(group("g", desired=5)).give_back
 
 
+def test_a_raise_that_began_after_a_refusal_is_not_undone_by_it() -> None:
+    refused = {"desired": 5, "launching": 5, "failures": (refusal(600),)}
+    assert not plan_for(group("g", launching_since=ago(60), **refused)).give_back
+    assert plan_for(group("g", launching_since=ago(700), **refused)).give_back, "the one that was refused"
+    assert plan_for(group("g", launching_since=None, **refused)).give_back, "nobody knows when it began"
+
+
 @pytest.mark.parametrize("fields", [{"launching": 2, "launching_since": ago(901)}, {"suspended": ("Launch",)}])
 def test_a_gap_that_nobody_closes_goes(fields: dict[str, object]) -> None:
     assert plan_for(group("g", desired=2, **fields)).give_back[0].to_desired == 0  # type: ignore[arg-type]

@@ -75,7 +75,7 @@ def _nobody(view: View, group: NodeGroup, requests: list[OpenRequest]) -> str:
     if "Launch" in group.suspended:
         return "its Launch process is suspended"
     refused = refusal_of(group)
-    if refused and (group.launching == 0 or view.is_young(refused.at, group)):
+    if refused and not _began_after(group, refused) and (group.launching == 0 or view.is_young(refused.at, group)):
         return f"AWS refused at {refused.at:%Y-%m-%d %H:%M:%S}: {refused.text}"
     if group.launching:
         if group.launching_since is None or view.is_young(group.launching_since, group):
@@ -85,6 +85,11 @@ def _nobody(view: View, group: NodeGroup, requests: list[OpenRequest]) -> str:
     if any(r.orphan and r.state == RequestState.OPEN and not view.is_young(r.asked_at, group) for r in requests):
         return _LATE
     return ""  # raised a moment ago: the group has not begun yet
+
+
+def _began_after(group: NodeGroup, refused: LaunchFailure) -> bool:
+    """All launches under way were asked for anew: the refusal was about another raise."""
+    return group.launching > 0 and group.launching_since is not None and group.launching_since > refused.at
 
 
 def refusal_of(group: NodeGroup) -> LaunchFailure | None:
