@@ -2,10 +2,12 @@
 
 import pytest
 
+from spillway import planner
 from spillway.model.cluster import Taint
 from spillway.model.fleet import Scope
 from spillway.model.memory import Memory, Unavailable
-from tests.builders import NOW, ago, desired, group, node, plan_for, pod, policy, refusal, refusals, warned
+from spillway.model.plan import Plan
+from tests.builders import NOW, ago, cluster, desired, fleet, group, node, plan_for, pod, policy, refusal, refusals, warned
 
 WEST = "us-west-2"
 
@@ -287,3 +289,16 @@ def test_scarce_groups_are_left_to_the_pods_that_have_no_other_choice() -> None:
     )
     assert not plan.unserved
     assert desired(plan)["scarce"] == 1
+
+
+def test_a_view_of_the_cluster_that_is_too_old_buys_nothing() -> None:
+    supply = fleet(group("g"), group("low", min_size=2, desired=0))
+
+    def seen(age_s: float) -> Plan:
+        return planner.plan(cluster(pod(), taken_at=ago(age_s)), supply, Memory(), policy(), NOW)
+
+    old = seen(181)
+    assert not old.scale_out
+    assert refusals(old) == {"g": "stale_view", "low": "stale_view"}
+    assert "181 s old" in old.unserved[0].reasons[0].text
+    assert seen(180).scale_out
