@@ -10,8 +10,9 @@ import pytest
 from spillway.aws import clients, workflow
 from spillway.aws import groups as activities
 from spillway.aws.scaling import group as groups
+from spillway.aws.scaling import raising
 from spillway.aws.scaling.group import Rejected
-from spillway.aws.table import leases, memory, requests, settings, waits
+from spillway.aws.table import leases, memory, outcomes, requests, settings, waits
 from spillway.errors import EventError, Stopped
 from spillway.model.memory import OpenRequest, RequestState, Unavailable
 from tests.workflow.world import BOOT_S, HOME, NOW, REFUSE_S, WEST, World, fall, grow, open_world
@@ -343,15 +344,43 @@ def test_a_request_that_a_dead_task_left_is_raised_by_its_regions_own_loop(world
     assert check(world, WEST)["spill"] == [{"region": WEST, "requests": ["p1#1#1"]}]
 
 
-def test_a_request_that_nobody_could_raise_is_closed_after_its_time(world: World) -> None:
+def test_a_request_that_nobody_could_raise_goes_on_though_its_region_never_answers(world: World) -> None:
+    world.group("b", WEST)
+    raising.plan_requests(world.table, world.plan(grow(fallbacks=(fall(WEST, "b"),))))
+    world.clock.pass_s(119)
+    assert check(world, WEST)["spill"] == []
+    world.clock.pass_s(1)
+
+    seen = check(world, WEST)  # the loop of its own region is busy with a task that hangs
+    assert seen["spill"] == [{"region": WEST, "requests": ["p1#1#1"]}]
+    assert world.requests() == [("p1#1#0", "refused", 2, 2), ("p1#1#1", "planned", 2, 0)]
+    (told,) = outcomes.of_plan(world.table, "p1")
+    assert (told.status, told.reason) == ("refused", "nobody could raise us-east-1/a within 120 s")
+    world.call("scale_out", **seen["spill"][0])
+    assert world.desired("b", WEST) == 2
+
+
+def test_a_request_that_nobody_could_raise_is_unserved_without_a_fallback(world: World) -> None:
     world.capacity(HOME, 1)
     raised(world)
     world.clock.pass_s(REFUSE_S + 1)
     check(world)
-    world.clock.pass_s(901)
+    world.clock.pass_s(120)
 
     assert check(world, WEST)["done"]
-    assert world.outcomes() == [(1, 0, "refused"), (1, 1, "failed")]
+    assert world.outcomes() == [(1, 0, "refused"), (1, 1, "unserved")]
+
+
+def test_a_request_that_may_have_been_raised_is_not_handed_on_and_closed_after_its_time(world: World) -> None:
+    raised(world)
+    before = get(world)
+    requests.advance(world.table, before, msgspec.structs.replace(before, state=RequestState.PLANNED))  # died at the write
+    world.clock.pass_s(600)
+    assert [request["requests"] for request in check(world)["spill"]] == [["p1#1#0"]]  # to be settled, in its own group
+    world.clock.pass_s(301)
+
+    assert check(world)["done"]
+    assert world.outcomes() == [(1, 0, "failed")]
 
 
 def test_a_step_whose_task_always_failed_is_told_and_waited_for_no_longer(world: World) -> None:

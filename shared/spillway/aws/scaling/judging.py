@@ -20,6 +20,7 @@ from spillway.telemetry import logger
 
 ZONE_PATIENCE = timedelta(seconds=60)  # a group of several zones goes to the next zone by itself
 LEFT_AFTER = timedelta(seconds=60)  # a request that nobody has begun by then was left by a task that died
+PASSED_ON_AFTER = timedelta(seconds=120)  # its region does not answer, or another has the group's lease for too long
 STEP_LOST_AFTER = timedelta(seconds=300)  # past the age at which a plan may still be begun
 POLL_S, SLOW_POLL_S = 15, 30
 SLOW_AFTER = timedelta(seconds=300)  # most instances are Ready by then, and a history has no room for ever
@@ -48,6 +49,7 @@ def judge(task: Task, region: str) -> Judgement:
     known = {one.id: one for one in requests.of_region(task.table, region)}
     mine = [one for one in known.values() if one.plan_id == task.plan.plan_id and requests.is_live(one)]
     seen = _look(region, mine, known)
+    mine += [one for one in requests.of_plan(task.table, task.plan.plan_id) if one.region != region and _is_stuck(one)]
     made: list[OpenRequest] = []
     refused = given_back = 0
     for request in sorted(mine, key=lambda one: (one.asked_at, one.id)):
@@ -94,6 +96,9 @@ def _judge(task: Task, request: OpenRequest, seen: _Seen) -> returning.Returned:
     limit_s = task.policy.for_group(request.group).scale_out.provision_time_s
     age = clock.utcnow() - request.asked_at
     step = _step(task, request)
+    if _is_stuck(request):
+        text = f"nobody could raise {request.region}/{request.group} within {int(PASSED_ON_AFTER.total_seconds())} s"
+        return returning.pass_on(task, step, request, text)
     if request.state is RequestState.PLANNED:
         if age > timedelta(seconds=limit_s):
             _drop(task, step, request, f"nobody raised {request.region}/{request.group} within {limit_s} s")
@@ -115,6 +120,11 @@ def _judge(task: Task, request: OpenRequest, seen: _Seen) -> returning.Returned:
         text = f"{nodes} of {request.nodes} nodes of {now.key} are not Ready after {limit_s} s"
         return returning.refuse(task, step, request, nodes, None, text)
     return returning.Returned()
+
+
+def _is_stuck(request: OpenRequest) -> bool:
+    """Any region's loop may pass it on: its own may be busy with a region that does not answer."""
+    return not raising.is_begun(request) and clock.utcnow() - request.asked_at >= PASSED_ON_AFTER
 
 
 def _refusal(request: OpenRequest, now: GroupNow, found: Iterable[LaunchFailure]) -> LaunchFailure | None:

@@ -47,6 +47,19 @@ def refuse(task: Task, step: ScaleOut, request: OpenRequest, nodes: int, failure
     return Returned(nodes, units, after)
 
 
+def pass_on(task: Task, step: ScaleOut, request: OpenRequest, text: str) -> Returned:
+    """Hands a request that nobody has begun to raise to the next fallback, by the table alone: its region may be silent.
+
+    Whoever begins it meanwhile has written to it, and then it stays as it is.
+    """
+    after = _following(task, step, request, request.nodes)
+    refused = msgspec.structs.replace(request, missing=request.nodes, state=RequestState.REFUSED)
+    if not requests.advance(task.table, request, refused, following=after):
+        return Returned()
+    _tell(task, step, refused, request.nodes, after, text)
+    return Returned(request.nodes, 0, after)
+
+
 def _state(request: OpenRequest, nodes: int) -> RequestState:
     """Once `nodes` are given up: does anybody still wait for the others?"""
     kept = request.nodes - request.missing - nodes
