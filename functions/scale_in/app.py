@@ -1,7 +1,7 @@
 """Makes groups of one region smaller: by a drained node's instance, or by what never came.
 
 terminate  ends an instance by id and lowers desired by one
-confirm    asks EC2 whether it has ended
+confirm    asks EC2 and the group whether it has ended, or stays after all
 give_back  lowers desired to what is there
 """
 

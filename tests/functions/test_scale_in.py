@@ -164,6 +164,18 @@ def test_a_mode_that_forbids_it_ends_nothing(world: World, mode: str) -> None:
     assert world.desired() == 3
 
 
+def test_an_instance_that_nobody_ended_is_not_waited_for(world: World) -> None:
+    """A call to end it that failed, or whose answer was lost: the group tells which."""
+    world.group(desired=3)
+    world.plan(leave(1, world.members()[0]))
+    settings.stop(world.table, by="ann", reason="")
+
+    answer = confirm(world)
+    assert answer["status"] == "refused"
+    assert "group us-east-1/a keeps i-" in answer["reason"]
+    assert "it is InService" in answer["reason"]
+
+
 @pytest.mark.feature("EX-13")
 def test_what_is_ending_is_followed_to_its_end_also_when_all_is_stopped(world: World) -> None:
     world.group(desired=3)

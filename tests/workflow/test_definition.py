@@ -12,10 +12,13 @@ from spillway import errors
 from spillway_local.lint_workflow import problems
 from tests.workflow.stubs import FILE, states
 
-KNOWN = {  # Step Functions Developer Guide, "Handling errors"; Lambda's as the best practices name them
-    "States.ALL", "States.Timeout", "Lambda.ServiceException", "Lambda.AWSLambdaException", "Lambda.SdkClientException",
-    "Lambda.TooManyRequestsException", "Sandbox.Timedout",
+LAMBDAS = {  # Step Functions Developer Guide, "Handling errors"; Lambda's as the best practices name them
+    "Lambda.ServiceException", "Lambda.AWSLambdaException", "Lambda.SdkClientException", "Lambda.TooManyRequestsException",
+    "Sandbox.Timedout",
 }  # fmt: skip
+DIED = {"Lambda.Unknown", "Runtime.ExitError"}  # what the runtime was about to say is lost
+KNOWN = {"States.ALL", "States.Timeout"} | LAMBDAS | DIED
+OUR_RETRIES = ("LeaseHeld", "AwsUnavailable", "ClusterUnavailable")
 OURS = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
 TASKS = [(name, state) for name, state in states() if state["Type"] == "Task"]
 EXPRESSION = re.compile(r"\{%(.*)%\}")
@@ -63,8 +66,12 @@ def test_every_task_ends_tries_again_and_catches_all_at_last(name: str, state: d
     assert state["Catch"][-1]["ErrorEquals"] == ["States.ALL"]
     assert "States.ALL" not in [failure for catcher in state["Catch"][:-1] for failure in catcher["ErrorEquals"]]
     lambdas, *ours = state["Retry"]
-    assert set(lambdas["ErrorEquals"]) == {known for known in KNOWN if not known.startswith("States.")}
-    assert {failure for retry in ours for failure in retry["ErrorEquals"]} == {"LeaseHeld", "AwsUnavailable", "ClusterUnavailable"}
+    assert set(lambdas["ErrorEquals"]) == LAMBDAS | (DIED if name == "Terminate" else set())
+    assert {failure for retry in ours for failure in retry["ErrorEquals"]} == {
+        "LeaseHeld",
+        "AwsUnavailable",
+        "ClusterUnavailable",
+    }
     assert all((retry["BackoffRate"], retry["JitterStrategy"]) == (2.0, "FULL") for retry in state["Retry"])
 
 

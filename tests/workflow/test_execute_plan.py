@@ -123,6 +123,33 @@ def test_the_node_object_goes_only_after_ec2_confirms(workflow: Workflow) -> Non
     assert trace.keys()[-4:] == ["scale_in.confirm"] * 3 + ["remove_node"]
 
 
+KEPT = {"status": "refused", "reason": "group us-east-1/a keeps i-1: it is InService", "wait_s": 15}
+
+
+def test_a_node_whose_instance_may_be_ending_is_not_given_back(workflow: Workflow) -> None:
+    trace = workflow.run(only(drains=INPUT["drains"]), {"scale_in.terminate": error("ValueError")})
+
+    assert trace.keys()[-3:] == ["scale_in.terminate", "scale_in.confirm", "remove_node"]
+
+
+def test_a_node_whose_instance_stays_after_all_is_given_back_and_both_reasons_are_told(workflow: Workflow) -> None:
+    answers = {"scale_in.terminate": error("Stopped"), "scale_in.confirm": KEPT}
+    trace = workflow.run(only(drains=INPUT["drains"]), answers)
+
+    (given_up,) = trace.events("drain.abandon")
+    assert given_up["reason"].startswith("group us-east-1/a keeps i-1: it is InService; Stopped: ")
+    assert trace.events("remove_node") == []
+
+
+@pytest.mark.parametrize("failure", ["Lambda.Unknown", "Runtime.ExitError"])
+def test_a_runtime_that_died_while_it_ended_an_instance_is_asked_again(workflow: Workflow, failure: str) -> None:
+    answers = {"scale_in.terminate": [error(failure), QUIET["scale_in.terminate"]]}
+    trace = workflow.run(only(drains=INPUT["drains"]), answers)
+
+    assert len(trace.events("scale_in.terminate")) == 2
+    assert not trace.caught
+
+
 def test_a_failure_in_one_part_stops_no_other(workflow: Workflow) -> None:
     drains = [{"step": 5, "region": HOME}, {"step": 6, "region": HOME}]
 
@@ -180,6 +207,7 @@ FORKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("given up", only(drains=INPUT["drains"]), {"drain.evict": {"status": "deadline", "wait_s": 0, "reason": "late"}}),
     ("gone", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "gone", "reason": "", "wait_s": 40}}),
     ("at min", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "refused", "reason": "at min", "wait_s": 40}}),
+    ("kept", only(drains=INPUT["drains"]), {"scale_in.confirm": KEPT}),
     (
         "silent",
         dict(INPUT),

@@ -8,6 +8,7 @@ from spillway.aws.scaling import group
 from spillway.aws.scaling.group import GroupNow, Rejected
 from spillway.aws.table import leases
 from spillway.aws.tasks import Task
+from spillway.model.fleet import Instance
 from spillway.model.plan import ScaleIn
 
 _GONE = ("terminated", "")  # "": EC2 no longer knows the id
@@ -25,13 +26,13 @@ class Ended:
 def terminate(task: Task, step: ScaleIn) -> Ended:
     """Raises LeaseHeld when somebody else drains the node or writes to the group, AwsForbidden or AwsUnavailable."""
     if not step.group:
-        return _outside(step)
+        return _outside(step, state_of(step.region, step.instance_id))
     with leases.group(task.table, step.region, step.group, f"{task.plan.plan_id}#{step.step}#0"):
         now = group.read(step.region, step.group)
         member = now.instance(step.instance_id) if now else None
         if now is None or member is None:
-            return _outside(step)
-        if member.lifecycle.startswith("Terminating") or member.lifecycle == "Terminated":
+            return _outside(step, state_of(step.region, step.instance_id))
+        if _is_leaving(member):
             return Ended("ending", f"{step.instance_id} is {member.lifecycle} already")  # FC-38: never ended twice
         if problem := _problem(task, step, now, member.protected):
             return Ended("refused", problem)
@@ -43,10 +44,17 @@ def terminate(task: Task, step: ScaleIn) -> Ended:
 
 
 def confirm(step: ScaleIn) -> Ended:
-    """What EC2 says of the instance. Raises AwsForbidden or AwsUnavailable."""
+    """What is so, also when nobody knows whether `terminate` came through: only an instance that its group keeps is refused.
+
+    Raises AwsForbidden or AwsUnavailable.
+    """
     state = state_of(step.region, step.instance_id)
-    if state in _GONE:
-        return Ended("gone")
+    if not step.group or state in _GONE or state == "shutting-down":
+        return _outside(step, state)
+    now = group.read(step.region, step.group)
+    member = now.instance(step.instance_id) if now else None
+    if now and member and not _is_leaving(member):
+        return Ended("refused", f"group {now.key} keeps {step.instance_id}: it is {member.lifecycle}")
     return Ended("ending", f"{step.instance_id} is {state}")
 
 
@@ -59,9 +67,12 @@ def state_of(region: str, instance_id: str) -> str:
     return str(found[0]["State"]["Name"]) if found else ""
 
 
-def _outside(step: ScaleIn) -> Ended:
-    """No member of its group: on its way out, or detached by somebody, who then has it."""
-    state = state_of(step.region, step.instance_id)
+def _is_leaving(member: Instance) -> bool:
+    return member.lifecycle.startswith("Terminat")  # Terminating, with its :Wait and :Proceed, and Terminated
+
+
+def _outside(step: ScaleIn, state: str) -> Ended:
+    """No member of its group: on its way out, or detached by somebody, who then has it. `state` is EC2's."""
     if state in _GONE:
         return Ended("gone")
     if state == "shutting-down":
@@ -84,5 +95,5 @@ def _after_rejection(step: ScaleIn, error: Rejected) -> Ended:
     """Another call was faster: it took the group to its minimum, or ended the instance."""
     now = group.read(step.region, step.group)
     if now is None or now.instance(step.instance_id) is None:
-        return _outside(step)
+        return _outside(step, state_of(step.region, step.instance_id))
     return Ended("refused", f"Auto Scaling keeps {step.instance_id} of {now.key}: {error.__cause__}")
