@@ -1,12 +1,14 @@
 """Takes what EC2 and Auto Scaling say, of every region, from the queue. An event is a hint; snapshots stay the truth.
 
-A refused launch of one of our groups is news: the loops that wait in that region look again at once. When none waits,
-the refusal is remembered and a plan asked for, which then passes over what was refused. All else that our rules let
-through is of no use yet and dropped: a launch that succeeds can wait for the next look, and a thousand of them would
-fill the history of the execution. What we do not know fails, and goes to the dead letters.
+A refused launch of one of our groups is remembered, and is news: the loops that wait in that region look again at once.
+When none does, and no request for that group is to be looked at either, a plan is asked for, which then passes over what
+was refused. All else that our rules let through is of no use yet and dropped: a launch that succeeds can wait for the
+next look, and a thousand of them would fill the history of the execution. What we do not know fails, and goes to the
+dead letters.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,9 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from spillway.aws import failures, tasks, workflow
 from spillway.aws.scaling import following
-from spillway.aws.table import Table, events, settings, snapshots, waits
+from spillway.aws.table import Table, events, requests, settings, snapshots, waits
 from spillway.env import env
 from spillway.errors import EventError, NotFound, SpillwayError
+from spillway.model.fleet import LaunchFailure
 from spillway.telemetry import Metric, emit, logger
 
 _REFUSED = "EC2 Instance Launch Unsuccessful"
@@ -63,7 +66,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Messages that failed, each for itself, so that the queue brings back only those."""
     asked = tasks.parse("intake", Event, event)
     table = Table(env().table, env().cluster)
-    ours = _groups(table)
+    ours = cache(lambda: _groups(table))  # most batches hold nothing that is worth loading the fleet for
     failed: list[str] = []
     taken = 0
     for message in asked.records:
@@ -84,40 +87,41 @@ def _read(body: str) -> Said:
         raise EventError("intake", (("body", f"is no JSON: {error}"),)) from error
 
 
-def _take(table: Table, ours: frozenset[tuple[str, str]], said: Said) -> bool:
+def _take(table: Table, ours: Callable[[], frozenset[tuple[str, str]]], said: Said) -> bool:
     """True when it was of use; False when it is another's, came before, or is of no use."""
     if said.kind in _NO_USE or said.kind == _LAUNCHED:
         return False
     if said.kind != _REFUSED:
         raise EventError("intake", (("detail-type", f"{said.kind!r} is not known"),))
     group = str(said.detail.get("AutoScalingGroupName", ""))
-    if (said.region, group) not in ours or events.is_seen(table, said.id):
+    if (said.region, group) not in ours() or events.is_seen(table, said.id):
         return False
+    failure = _failure(said)
+    if failure is not None:
+        following.remember(table, settings.policy(table)[0], said.region, group, failure)
     woken = _wake(table, said.region)
-    if not woken:
-        _remember(table, said, group)
+    if failure is not None and not woken and not _is_awaited(table, said.region, group):
+        events.wake_planner(table, said.id, {"region": said.region, "group": group, "failure": failure.failure})
     events.mark_seen(table, said.id)
     return True
 
 
 def _wake(table: Table, region: str) -> int:
-    """Loops that were waiting for the region."""
+    """Loops of the region whose waiting ended. A token may outlive its loop: the next look, or the execution, was over."""
     waits.count_news(table, region)
     waiting = list(waits.waiting(table, region))
-    for plan_id, token in waiting:
-        if waits.take(table, plan_id, region, token):
-            workflow.wake(token)
-    return len(waiting)
+    return sum(waits.take(table, plan_id, region, token) and workflow.wake(token) for plan_id, token in waiting)
 
 
-def _remember(table: Table, said: Said, group: str) -> None:
-    """Nobody of ours waits for this launch: the group replaces, or somebody else raised it."""
+def _is_awaited(table: Table, region: str, group: str) -> bool:
+    """False when nobody of ours waits for a launch of the group: it replaces, or somebody else raised it."""
+    return any((request.region, request.group) == (region, group) for request in requests.live(table))
+
+
+def _failure(said: Said) -> LaunchFailure | None:
     detail = {**said.detail, "Description": said.detail.get("Description") or "Launching a new EC2 instance"}
     detail["Details"] = msgspec.json.encode(said.detail.get("Details") or {}).decode()  # activities have it as text
-    failure = failures.of_activity(detail)
-    if failure is not None:
-        following.remember(table, settings.policy(table)[0], said.region, group, failure)
-        events.wake_planner(table, said.id, {"region": said.region, "group": group, "failure": failure.failure})
+    return failures.of_activity(detail)
 
 
 def _groups(table: Table) -> frozenset[tuple[str, str]]:

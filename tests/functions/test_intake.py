@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from spillway.aws import workflow
-from spillway.aws.table import events, keys, memory, waits
+from spillway.aws.scaling import raising
+from spillway.aws.table import events, keys, memory, snapshots, waits
 from spillway.errors import AwsUnavailable, EventError
+from spillway.model.fleet import FleetSnapshot
 from tests.workflow.world import CLUSTER, HOME, REFUSE_S, WEST, World, fall, grow, open_world
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -27,7 +29,12 @@ def world() -> Iterator[World]:
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Tokens of loops whose waiting ended."""
     tokens: list[str] = []
-    monkeypatch.setattr(workflow, "wake", tokens.append)
+
+    def wake(token: str) -> bool:
+        tokens.append(token)
+        return True
+
+    monkeypatch.setattr(workflow, "wake", wake)
     return tokens
 
 
@@ -97,6 +104,27 @@ def test_a_refusal_that_a_loop_sees_asks_for_no_plan(world: World, woken: list[s
     deliver(world, said())
 
     assert world.table.get(keys.event("e1")) is None
+    assert [refusal.key for refusal in memory.unavailable(world.table)] == ["us-east-1/a/us-east-1a"]
+
+
+@pytest.mark.feature("EV-05")
+def test_a_token_whose_loop_is_over_swallows_no_refusal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workflow, "wake", lambda token: False)
+    waits.store(world.table, "p1", HOME, "token")
+    deliver(world, said())
+
+    assert [refusal.key for refusal in memory.unavailable(world.table)] == ["us-east-1/a/us-east-1a"]
+    assert world.table.get(keys.event("e1")) is not None
+
+
+def test_a_refusal_whose_loop_is_about_to_look_asks_for_no_plan(world: World, woken: list[str]) -> None:
+    raising.plan_requests(world.table, world.plan(grow(group="a")))
+    world.fleet((HOME, "a"), (HOME, "c"))
+    deliver(world, said())
+    assert world.table.get(keys.event("e1")) is None
+
+    deliver(world, said(id_="e2", AutoScalingGroupName="c"))  # a neighbour that nobody waits for
+    assert world.table.get(keys.event("e2")) is not None
 
 
 def test_a_launch_that_succeeded_waits_for_the_next_look(world: World, woken: list[str]) -> None:
@@ -140,6 +168,22 @@ def test_what_is_unknown_goes_to_the_dead_letters_and_stops_no_other(world: Worl
 
     assert deliver(world, "no JSON", unknown, {"id": "e3"}, said()) == ["0", "1", "2"]
     assert world.news() == 1
+
+
+def test_the_fleet_is_loaded_only_for_refusals(world: World, woken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[Any] = []
+    latest = snapshots.latest_fleet
+
+    def load(table: Any) -> FleetSnapshot:
+        loaded.append(table)
+        return latest(table)
+
+    monkeypatch.setattr(snapshots, "latest_fleet", load)
+    deliver(world, said("AWS Health Event"), said("EC2 Instance Launch Successful"), said("EC2 Instance Moved To The Moon"))
+    assert loaded == []
+
+    deliver(world, said(AutoScalingGroupName="x"), said(AutoScalingGroupName="y"))
+    assert len(loaded) == 1  # once for a batch
 
 
 def test_what_is_of_no_use_is_dropped(world: World, woken: list[str]) -> None:
