@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from functions.snapshot_fleet import app
 from spillway import telemetry
-from spillway.aws import clients, groups, market
+from spillway.aws import clients, groups, market, reader
 from spillway.aws.table import snapshots
 from spillway.env import env
 from spillway.errors import AwsForbidden, AwsUnavailable, EventError, NotFound
@@ -133,6 +134,41 @@ def test_all_regions_are_asked_at_once(account: Account, monkeypatch: pytest.Mon
     monkeypatch.setattr(groups, "describe", waits)
 
     assert [group.key for group in run(account).groups] == ["us-east-1/workers", "us-west-2/workers"]
+
+
+@pytest.mark.feature("FS-01")
+def test_a_region_that_hangs_is_unknown_and_stops_no_other(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for its thread, neither the run nor the end of the process."""
+    run(account)
+    released = threading.Event()
+    describe = groups.describe
+    threads: list[threading.Thread] = []
+
+    def hangs(region: str, *rest: Any) -> Any:
+        if region == WEST:
+            threads.append(threading.current_thread())
+            released.wait()
+            raise AwsUnavailable(WEST, "autoscaling:DescribeAutoScalingGroups", "it hung")
+        return describe(region, *rest)
+
+    def time_is_over(futures: Iterable[Future[Any]], timeout: float) -> Any:
+        assert timeout == reader.WAIT_S
+        return wait(futures, return_when=FIRST_COMPLETED)
+
+    monkeypatch.setattr(groups, "describe", hangs)
+    monkeypatch.setattr(reader, "wait", time_is_over)
+    create(HOME, "more")
+    try:
+        found = run(account)
+    finally:
+        released.set()
+
+    east, west = found.regions
+    assert (east.known, west.known) == (True, False)
+    assert "no answer within 40 s" in west.problem
+    assert [group.key for group in found.groups] == ["us-east-1/more", "us-east-1/workers", "us-west-2/workers"]
+    assert [thread.daemon for thread in threads] == [True]
+    threads[0].join()
 
 
 @pytest.mark.feature("FS-01")

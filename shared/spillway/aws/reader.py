@@ -1,19 +1,24 @@
-"""Reads all regions at once. A region that does not answer is an error in its place; what a region answers besides
-its groups is optional: an error stands in place of that one answer."""
+"""Reads all regions at once. A region that does not answer, or not in time, is an error in its place; what a region
+answers besides its groups is optional: an error stands in place of that one answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
 
 from spillway.aws import clients, definitions, groups, market
-from spillway.errors import AwsError
+from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 
+WAIT_S = 40
+"""For all regions together: less than the function's timeout, with room to store what the others said."""
 _CALLS_AT_ONCE = 8
 _NAMES_PER_FILTER = 200  # EC2 refuses more values of a filter
 _ALIVE = ["pending", "running", "shutting-down", "stopping", "stopped"]
 
 Item = Mapping[str, Any]
+T = TypeVar("T")
 
 
 def read(
@@ -32,8 +37,27 @@ def read(
         except AwsError as error:
             return error
 
-    with ThreadPoolExecutor(max_workers=len(regions)) as pool:
-        return dict(zip(regions, pool.map(one, regions), strict=True))
+    reading = {region: _begin(partial(one, region)) for region in regions}
+    wait(reading.values(), timeout=WAIT_S)
+    return {region: future.result() if future.done() else _late(region) for region, future in reading.items()}
+
+
+def _begin(call: Callable[[], T]) -> "Future[T]":
+    """In a thread that nobody has to wait for: an executor's would be waited for at the end of the process."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return future
+
+
+def _late(region: str) -> AwsUnavailable:
+    return AwsUnavailable(region, "autoscaling:DescribeAutoScalingGroups", f"no answer within {WAIT_S} s")
 
 
 def _read_region(region: str, cluster: str, names: Sequence[str], before: Mapping[str, NodeGroup]) -> dict[str, Any]:
