@@ -176,6 +176,19 @@ def test_an_instance_that_nobody_ended_is_not_waited_for(world: World) -> None:
     assert "it is InService" in answer["reason"]
 
 
+def test_an_instance_that_went_back_to_a_warm_pool_is_gone(world: World) -> None:
+    world.group(desired=3)
+    first = world.members()[0]
+    world.plan(leave(1, first))
+    clients.client("autoscaling", HOME).detach_instances(
+        AutoScalingGroupName="a", InstanceIds=[first], ShouldDecrementDesiredCapacity=True
+    )
+    assert confirm(world)["status"] == "ending"
+    clients.client("ec2", HOME).stop_instances(InstanceIds=[first])
+
+    assert confirm(world)["status"] == "gone"
+
+
 @pytest.mark.feature("EX-13")
 def test_what_is_ending_is_followed_to_its_end_also_when_all_is_stopped(world: World) -> None:
     world.group(desired=3)

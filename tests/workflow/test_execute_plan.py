@@ -123,6 +123,7 @@ def test_the_node_object_goes_only_after_ec2_confirms(workflow: Workflow) -> Non
     assert trace.keys()[-4:] == ["scale_in.confirm"] * 3 + ["remove_node"]
 
 
+ENDLESS = {"status": "ending", "reason": "i-1 is running", "wait_s": 15}
 KEPT = {"status": "refused", "reason": "group us-east-1/a keeps i-1: it is InService", "wait_s": 15}
 
 
@@ -139,6 +140,15 @@ def test_a_node_whose_instance_stays_after_all_is_given_back_and_both_reasons_ar
     (given_up,) = trace.events("drain.abandon")
     assert given_up["reason"].startswith("group us-east-1/a keeps i-1: it is InService; Stopped: ")
     assert trace.events("remove_node") == []
+
+
+def test_an_instance_that_never_ends_is_left_to_the_next_plan_after_more_than_an_hour(workflow: Workflow) -> None:
+    """An hour is what a lifecycle hook may hold it, unless told otherwise."""
+    trace = workflow.run(only(drains=INPUT["drains"]), {"scale_in.confirm": ENDLESS})
+
+    assert trace.status == "SUCCEEDED"
+    assert 3600 < trace.took_s < 2 * 3600
+    assert trace.keys()[-1] == "scale_in.confirm"
 
 
 @pytest.mark.parametrize("failure", ["Lambda.Unknown", "Runtime.ExitError"])
@@ -207,6 +217,7 @@ FORKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("given up", only(drains=INPUT["drains"]), {"drain.evict": {"status": "deadline", "wait_s": 0, "reason": "late"}}),
     ("gone", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "gone", "reason": "", "wait_s": 40}}),
     ("at min", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "refused", "reason": "at min", "wait_s": 40}}),
+    ("endless", only(drains=INPUT["drains"]), {"scale_in.confirm": ENDLESS}),
     ("kept", only(drains=INPUT["drains"]), {"scale_in.confirm": KEPT}),
     (
         "silent",

@@ -12,6 +12,7 @@ from spillway.model.fleet import Instance
 from spillway.model.plan import ScaleIn
 
 _GONE = ("terminated", "")  # "": EC2 no longer knows the id
+_STOPPED = ("stopping", "stopped")  # a warm pool that takes instances back ends none of them
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ def confirm(step: ScaleIn) -> Ended:
     member = now.instance(step.instance_id) if now else None
     if now and member and not _is_leaving(member):
         return Ended("refused", f"group {now.key} keeps {step.instance_id}: it is {member.lifecycle}")
+    if member is None and state in _STOPPED:
+        return Ended("gone", f"{step.instance_id} is {state} and no member of {step.region}/{step.group} any more")
     return Ended("ending", f"{step.instance_id} is {state}")
 
 
