@@ -52,7 +52,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
             ended = ending.confirm(task.scale_in(asked.step))
             answer = {"status": ended.status, "reason": ended.reason, "wait_s": _POLL_S}
         case GiveBack():
-            task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.OUT, first=True)
+            task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.BACK, first=True)
             done[Metric.NODES_GIVEN_BACK] = returning.give_back(task, asked.region, asked.steps)
             answer = {"given_back": done[Metric.NODES_GIVEN_BACK]}
     emit(asked.cluster, done, asked.region)

@@ -217,6 +217,25 @@ class TestGiveBack:
         assert (world.desired(), world.members()) == (3, before)
         assert world.outcomes() == [(1, 0, "done")]
 
+    @pytest.mark.parametrize("mode", ["scale_in_only", "scale_out_only"])
+    def test_a_mode_of_one_way_allows_it(self, world: World, mode: str) -> None:
+        self.phantoms(world)
+        world.policy(mode=mode)
+        world.plan(lower(1, 5, 3))
+
+        assert give_back(world, 1) == 2
+
+    @pytest.mark.feature("EX-13")
+    @pytest.mark.parametrize("mode", ["off", "dry_run"])
+    def test_a_mode_that_changes_nothing_forbids_it(self, world: World, mode: str) -> None:
+        self.phantoms(world)
+        world.policy(mode=mode)
+        world.plan(lower(1, 5, 3))
+
+        with pytest.raises(Stopped, match=f"{mode} allows no give back"):
+            give_back(world, 1)
+        assert world.desired() == 5
+
     def test_a_second_delivery_lowers_nothing(self, world: World) -> None:
         self.phantoms(world)
         world.plan(lower(1, 5, 3))

@@ -33,15 +33,17 @@ class AskedOfStep(Asked):
 
 
 class Side(StrEnum):
-    """What a task does to the fleet, for the modes that allow only one of them."""
+    """What a task does to the fleet, for the modes that do not allow all of it."""
 
     OUT = "scale out"
     IN = "scale in"
+    BACK = "give back"  # lowers what was asked for and never came: adds no node, ends none
 
 
 _FORBIDDEN = {
     Side.OUT: (Mode.OFF, Mode.DRY_RUN, Mode.SCALE_IN_ONLY),
     Side.IN: (Mode.OFF, Mode.DRY_RUN, Mode.SCALE_OUT_ONLY),
+    Side.BACK: (Mode.OFF, Mode.DRY_RUN),
 }
 
 
