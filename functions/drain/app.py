@@ -117,6 +117,8 @@ def _evict(asked: Evict) -> dict[str, Any]:
     if not step.node:
         return _round("empty", 0, "no node of this instance ever joined")
     leases.node(task.table, step.node, asked.plan_id, step.step, _soon())
+    if not step.group:
+        return _round("empty", 0, f"node {step.node} is in no group: EC2 is asked whether its instance is gone before it goes")
     session = Session(access(env()))
     node = nodes.get(session, step.node)
     if node is None:

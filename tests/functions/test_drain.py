@@ -230,6 +230,17 @@ class TestEvict:
 
         assert world.api.get("Pod", "web", "default")["metadata"]["deletionGracePeriodSeconds"] == 45
 
+    def test_a_node_that_a_dead_run_left_waits_for_no_pod_and_no_budget(self, world: World):
+        """Its kubelet answers no more, so that its pods never go by themselves."""
+        world.api.add(running("web", labels={"app": "web"}))
+        world.api.add(allows_none(app="web"))
+        world.plan(scale_in=(scale_in(group="", why=Why.VANISHED),))
+        begin(world)
+
+        answer = evict(world)
+        assert (answer["status"], answer["evicted"]) == ("empty", 0)
+        assert leaving(world) == []
+
     def test_a_node_that_somebody_gave_back_is_not_drained(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)
