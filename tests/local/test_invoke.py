@@ -20,6 +20,23 @@ def test_a_sample_event_runs_and_is_answered_in_json(event: Path, capsys: pytest
 
 
 @pytest.mark.feature("OP-03")
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ("plan.burst", {"status": "started"}),
+        ("scale_out.steps", {"raised": 5}),
+        ("drain.begin", {"status": "draining"}),
+        ("drain.evict", {"status": "empty"}),
+        ("scale_in.terminate", {"status": "ending"}),
+        ("remove_node.step", {"status": "removed"}),
+    ],
+)
+def test_it_does_its_work(event: str, said: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
+    invoke.main([event.partition(".")[0], str(ROOT / "events" / f"{event}.json")])
+    assert json.loads(capsys.readouterr().out).items() >= said.items()
+
+
+@pytest.mark.feature("OP-03")
 def test_every_function_has_a_sample_event() -> None:
     assert {path.name.partition(".")[0] for path in EVENTS} == set(Handlers())
 
