@@ -148,6 +148,33 @@ def test_each_step_names_where_its_demand_goes_next() -> None:
 
 
 @pytest.mark.feature("SO-22")
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"cpu": 24}, [("double", 3), ("other", 6), ("gpus", 6)]),
+        ({"cpu": 12}, [("double", 1), ("other", 3), ("gpus", 3)]),
+        ({"nodes": 2}, [("double", 1), ("other", 2), ("gpus", 2)]),
+        ({"nodes_per_plan": 2}, [("double", 1), ("other", 2), ("gpus", 2)]),
+        ({"resources": {"nvidia.com/gpu": 2}}, [("double", 3), ("other", 6), ("gpus", 2)]),
+        ({"memory": "16Gi"}, [("other", 1), ("gpus", 1)]),
+    ],
+)
+def test_a_fallback_keeps_the_limits_as_if_the_step_had_not_been(
+    limits: dict[str, object], expected: list[tuple[str, int]]
+) -> None:
+    plan = plan_for(
+        pod(cpu="3500m", count=6),
+        group("first", price=0.1),
+        group("double", cpu="8", memory="32Gi", price=0.4),
+        group("other", price=0.3),
+        group("gpus", gpu=1, price=2.0),
+        rules=policy(scale_out={"limits": limits}),
+    )
+    [step] = plan.scale_out
+    assert sorted((other.group, other.nodes) for other in step.fallbacks) == sorted(expected)
+
+
+@pytest.mark.feature("SO-22")
 def test_a_fallback_holds_every_pod_of_the_step() -> None:
     plan = plan_for(
         pod("a", cpu="1"), pod("b", cpu="1", node_selector={"disk": "ssd"}),

@@ -1,13 +1,15 @@
 """Where a step's demand goes next when AWS refuses: other groups of the region by price, then the other regions.
 
-A fallback holds all the pods of the step, each of them; its count is what serves them all. Groups without room are
-left out; one with less room than its count takes what it can, and the rest goes on to the next.
+A fallback holds all the pods of the step, each of them; its count is what serves them all, as far as the policy's
+limits allow. Groups without room are left out; one with less room than its count takes what it can, and the rest goes on
+to the next.
 """
 
 from collections.abc import Mapping, Sequence
 
 from spillway.model.plan import Fallback
 from spillway.planner.amounts import Need, most, subtract
+from spillway.planner.limits import Ledger
 from spillway.planner.market import Market
 from spillway.planner.supply import Source
 
@@ -15,9 +17,12 @@ PER_REGION = 5
 
 
 def fallbacks(
-    taken: Source, served: Mapping[int, int], market: Market, sources: Sequence[Source], regions: Sequence[str]
+    taken: Source, served: Mapping[int, int], market: Market, sources: Sequence[Source], regions: Sequence[str], limits: Ledger
 ) -> tuple[Fallback, ...]:
-    """`served` counts pods by item; `sources` are the groups with room left after the plan."""
+    """`served` counts pods by item; `sources` are the groups with room left after the plan.
+
+    `limits` have booked the plan without the step's own nodes: in their stead the fallback's come.
+    """
     pods = [(market.items[item].need, count) for item, count in sorted(served.items())]
     if not pods:
         return ()
@@ -28,10 +33,12 @@ def fallbacks(
             (_least(totals, source) * source.price, source.group.key, source)
             for source in sources
             if source.group.region == region and source is not taken and all(map(market.takes(source).__getitem__, served))
+            if limits.most(source.group, 1)
         ]
         nearest = [source for _, _, source in sorted(able, key=lambda entry: entry[:2])[:PER_REGION]]
-        priced = [(count * source.price, source.group.key, count) for source in nearest if (count := _nodes(pods, source))]
-        found += [Fallback(region=region, group=key.partition("/")[2], nodes=count) for _, key, count in sorted(priced)]
+        priced = [(count * source.price, source.group, count) for source in nearest if (count := _nodes(pods, source))]
+        for _, group, count in sorted(priced, key=lambda one: (one[0], one[1].key)):
+            found.append(Fallback(region=region, group=group.name, nodes=limits.most(group, count)))
     return tuple(found)
 
 

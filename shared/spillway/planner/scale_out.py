@@ -15,7 +15,7 @@ from spillway.planner.fallbacks import fallbacks
 from spillway.planner.gaps import Gap
 from spillway.planner.market import Market
 from spillway.planner.place import Placed
-from spillway.planner.supply import region_order
+from spillway.planner.supply import Source, region_order
 from spillway.planner.view import View
 
 
@@ -49,9 +49,16 @@ class Growth:
             for node in nodes:
                 for item, number in node.pods:
                     pods[item] += number
-            spill = fallbacks(nodes[0].source, pods, self.market, others, region_order(self.view)) if nodes else ()
-            steps.append(self._step(step, self.view.groups[key], nodes, served.get(key, {}), spill))
+            steps.append(self._step(step, self.view.groups[key], nodes, served.get(key, {}), self._spill(nodes, pods, others)))
         return steps, placements
+
+    def _spill(self, nodes: list[NewNode], pods: Mapping[int, int], others: Sequence[Source]) -> tuple[Fallback, ...]:
+        if not nodes:
+            return ()
+        taken = nodes[0].source
+        limits = self.purchase.ledger.copy()
+        limits.take(taken.group, -len(nodes))
+        return fallbacks(taken, pods, self.market, others, region_order(self.view), limits)
 
     def _deal(self) -> tuple[list[Placement], dict[str, dict[int, int]]]:
         """New nodes are numbered within their group, after those that were coming already. Pods served, by group and lot."""
