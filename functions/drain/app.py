@@ -6,7 +6,7 @@ evict      one round of evictions; the workflow comes again until the node is em
 abandon    leaves no trace of the drain, and says why it was given up
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -25,7 +25,6 @@ from spillway.kube.session import Session
 from spillway.model.plan import AtDeadline, OutcomeStatus, ScaleIn, Why
 from spillway.telemetry import Metric, emit, logger
 
-_LEASE_S = 300  # renewed at each round, which the workflow never puts off for so long
 _ROUND_S = 10  # Cluster Autoscaler's own pace of evictions
 _NODE_MAY_BE_GONE = (Why.VANISHED, Why.UNREGISTERED, Why.DEAD, Why.INTERRUPTED)
 
@@ -81,7 +80,7 @@ def _uncordon(asked: Uncordon) -> dict[str, Any]:
     for step in task.plan.scale_out:
         for name in step.uncordon if step.step in asked.steps else ():
             try:
-                lease = leases.node(task.table, name, asked.plan_id, step.step, _soon())
+                lease = leases.drain(task.table, name, asked.plan_id, step.step)
             except LeaseHeld as held:
                 kept.append({"node": name, "reason": str(held)})
                 continue
@@ -96,10 +95,12 @@ def _begin(asked: Begin) -> dict[str, Any]:
     step = task.scale_in(asked.step)
     ended = outcomes.get(task.table, asked.plan_id, step.step)
     if ended:
+        if step.node:  # whoever wrote the outcome may have died before it let the node go
+            leases.release_node(task.table, step.node, asked.plan_id, step.step)
         return _given_up(f"the step has ended before: {ended.reason}")
     if not step.node:
         return _draining(0)  # an instance that never joined: there is nothing to drain
-    leases.node(task.table, step.node, asked.plan_id, step.step, _soon())
+    leases.drain(task.table, step.node, asked.plan_id, step.step)
     session = Session(access(env()))
     problem = _changed(session, task, step)
     if not problem and nodes.cordon(session, step.node, asked.plan_id, clock.utcnow()) is None:
@@ -116,7 +117,7 @@ def _evict(asked: Evict) -> dict[str, Any]:
     step = task.scale_in(asked.step)
     if not step.node:
         return _round("empty", 0, "no node of this instance ever joined")
-    leases.node(task.table, step.node, asked.plan_id, step.step, _soon())
+    leases.drain(task.table, step.node, asked.plan_id, step.step)
     if not step.group:
         return _round("empty", 0, f"node {step.node} is in no group: EC2 is asked whether its instance is gone before it goes")
     session = Session(access(env()))
@@ -204,7 +205,3 @@ def _since(node: nodes.LiveNode) -> datetime:
     """When the drain began, which the taint says."""
     values = [taint.get("value", "") for taint in node.taints if taint.get("key") == markers.LEAVING_TAINT]
     return datetime.fromtimestamp(int(values[0]), UTC) if values and values[0].isdigit() else clock.utcnow()
-
-
-def _soon() -> datetime:
-    return clock.utcnow() + timedelta(seconds=_LEASE_S)

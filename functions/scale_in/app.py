@@ -12,6 +12,8 @@ from pydantic import BaseModel, Field
 
 from spillway.aws import tasks
 from spillway.aws.scaling import ending, returning
+from spillway.aws.table import leases
+from spillway.model.plan import ScaleIn
 from spillway.telemetry import Metric, emit, logger
 
 _ENDS_S = 40  # EC2 rarely ends an instance sooner; an earlier look would be in vain
@@ -44,12 +46,12 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     match asked:
         case Terminate():
             task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN)
-            ended = ending.terminate(task, task.scale_in(asked.step))
+            ended = ending.terminate(task, _ours(task, asked.step))
             done[Metric.INSTANCES_ENDED] = int(ended.is_new)
             answer: dict[str, Any] = {"status": ended.status, "reason": ended.reason, "wait_s": _ENDS_S}
         case Confirm():
             task = tasks.undo(asked.cluster, asked.plan_id)  # the instance is ending, whatever the switch says now
-            ended = ending.confirm(task.scale_in(asked.step))
+            ended = ending.confirm(_ours(task, asked.step))
             answer = {"status": ended.status, "reason": ended.reason, "wait_s": _POLL_S}
         case GiveBack():
             task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.BACK, first=True)
@@ -58,3 +60,11 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     emit(asked.cluster, done, asked.region)
     logger.info("scale_in", plan_id=asked.plan_id, action=asked.action, **answer)
     return answer
+
+
+def _ours(task: tasks.Task, number: int) -> ScaleIn:
+    """The step, whose node nobody else drains meanwhile. Raises NotFound and LeaseHeld."""
+    step = task.scale_in(number)
+    if step.node:
+        leases.drain(task.table, step.node, task.plan.plan_id, number)
+    return step

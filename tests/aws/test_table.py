@@ -131,6 +131,15 @@ class TestLeases:
             with pytest.raises(LeaseHeld), leases.group(world.table, HOME, "a", "third"):
                 pass
 
+    def test_a_drain_that_renews_no_longer_is_an_orphan_although_its_plan_runs(self, world: World) -> None:
+        leases.drain(world.table, "n1", "p1", 5)
+        found = []
+        for passed_s in (leases.DRAIN_LEASE_S + 590, 20):
+            world.clock.pass_s(passed_s)
+            found += [drain.orphan for drain in memory.load(world.table, is_running=lambda _: True).drains]
+
+        assert found == [False, True]
+
     def test_a_node_lease_is_renewed_by_its_drain_and_by_nobody_else(self, world: World) -> None:
         first = leases.node(world.table, "n1", "p1", 5, NOW + timedelta(seconds=60))
         renewed = leases.node(world.table, "n1", "p1", 5, NOW + timedelta(seconds=3600))

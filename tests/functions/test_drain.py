@@ -150,6 +150,16 @@ class TestBegin:
         assert begin(world)["reason"] == "the step has ended before: somebody asked"
         assert untouched(world)
 
+    def test_a_step_that_has_ended_lets_its_node_go(self, world: World):
+        """Whoever wrote the outcome died before it released the lease."""
+        world.plan(scale_in=(scale_in(),))
+        begin(world)
+        abandon(world)
+        leases.drain(world.table, "n1", "p1", 1)
+
+        begin(world)
+        assert list(leases.drains(world.table)) == []
+
     @pytest.mark.parametrize("status", [500, 503])
     def test_a_server_that_fails_leaves_the_node_as_it_was(self, world: World, status: int):
         world.plan(scale_in=(scale_in(),))

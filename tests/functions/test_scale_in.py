@@ -97,7 +97,7 @@ def test_a_protected_instance_is_ended_unless_the_policy_respects_it(world: Worl
     clients.client("autoscaling", HOME).set_instance_protection(
         AutoScalingGroupName="a", InstanceIds=[first, second], ProtectedFromScaleIn=True
     )
-    world.plan(leave(1, first), leave(2, second))
+    world.plan(leave(1, first), leave(2, second, node="n2"))
 
     assert terminate(world, 1)["status"] == "ending"
     world.policy(scale_in={"respect_protection": True})
@@ -174,6 +174,27 @@ def test_an_instance_that_nobody_ended_is_not_waited_for(world: World) -> None:
     assert answer["status"] == "refused"
     assert "group us-east-1/a keeps i-" in answer["reason"]
     assert "it is InService" in answer["reason"]
+
+
+def test_keeps_the_nodes_lease_for_as_long_as_the_end_takes(world: World) -> None:
+    world.group(desired=3)
+    world.plan(leave(1, world.members()[0]))
+    for call in (terminate, confirm):
+        call(world)
+        world.clock.pass_s(leases.DRAIN_LEASE_S - 1)
+        with pytest.raises(LeaseHeld, match="node n1 is being written by p1#1"):
+            leases.drain(world.table, "n1", "p2", 1)
+
+
+def test_a_node_that_another_plan_has_by_now_is_left_to_it(world: World) -> None:
+    world.group(desired=3)
+    world.plan(leave(1, world.members()[0]))
+    leases.drain(world.table, "n1", "p2", 1)
+
+    for call in (terminate, confirm):
+        with pytest.raises(LeaseHeld, match="node n1 is being written by p2#1"):
+            call(world)
+    assert world.desired() == 3
 
 
 def test_an_instance_that_went_back_to_a_warm_pool_is_gone(world: World) -> None:

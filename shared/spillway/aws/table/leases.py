@@ -18,6 +18,8 @@ from spillway.errors import LeaseHeld
 from spillway.model.memory import Drain
 
 GROUP_LEASE_S = 60
+DRAIN_LEASE_S = 300  # renewed at each round of a drain, which the workflow never puts off for so long
+_DEAD = timedelta(minutes=10)  # a drain that has not renewed for so long after its lease's end will not come back
 _KEEP_TOKEN_S = 7 * 86400
 
 
@@ -61,6 +63,11 @@ def node(table: Table, name: str, plan_id: str, step: int, until: datetime) -> L
     return Lease(sk, holder, item["fence"], until)
 
 
+def drain(table: Table, name: str, plan_id: str, step: int) -> Lease:
+    """Takes or renews the node's lease until the next round of its drain. Raises LeaseHeld."""
+    return node(table, name, plan_id, step, clock.utcnow() + timedelta(seconds=DRAIN_LEASE_S))
+
+
 def release(table: Table, lease: Lease) -> None:
     """Does nothing when the lease is no longer ours. The token stays, so that it never counts from one again."""
     try:
@@ -83,7 +90,11 @@ def release_node(table: Table, name: str, plan_id: str, step: int) -> None:
 
 
 def drains(table: Table) -> Iterator[Drain]:
-    """Nodes whose lease is held, also past its end: whoever died with it left something to sweep."""
+    """Nodes whose lease is held, also past its end: whoever died with it left something to sweep.
+
+    One that ended long ago is an orphan also while other drains of its plan go on.
+    """
+    dead = clock.utcnow() - _DEAD
     for item in table.query(keys.NODE_LEASE):
         if "holder" in item:
             yield Drain(
@@ -91,6 +102,7 @@ def drains(table: Table) -> Iterator[Drain]:
                 plan_id=item["plan_id"],
                 step=item["step"],
                 since=datetime.fromisoformat(item["since"]),
+                orphan=_moment(item["held_until"]) < dead,
             )
 
 

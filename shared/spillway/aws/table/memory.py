@@ -34,7 +34,7 @@ def load(table: Table, is_running: Callable[[str], bool]) -> Memory:
         nodes=tuple(decode(item["body"], NodeMemory) for item in table.query(keys.NODE)),
         unavailable=tuple(unavailable(table)),
         requests=tuple(msgspec.structs.replace(one, orphan=is_orphan(one.plan_id)) for one in requests.live(table)),
-        drains=tuple(msgspec.structs.replace(one, orphan=is_orphan(one.plan_id)) for one in leases.drains(table)),
+        drains=tuple(msgspec.structs.replace(one, orphan=one.orphan or is_orphan(one.plan_id)) for one in leases.drains(table)),
     )
 
 
