@@ -35,8 +35,16 @@ def test_starts_once_under_the_plans_id_with_ids_only(world: World) -> None:
         "cluster": "prod",
         "plan_id": "p1",
         "grow": [{"region": HOME, "steps": [1, 2], "uncordon": True}, {"region": WEST, "steps": [], "uncordon": False}],
-        "drains": [{"step": 3, "region": HOME}, {"step": 4, "region": HOME}],
+        "drains": [],
         "give_back": [{"region": HOME, "steps": [5]}],
+    }
+    given = clients.client("stepfunctions", HOME).describe_execution(executionArn=f"{arn}-2")["input"]
+    assert json.loads(given) == {
+        "cluster": "prod",
+        "plan_id": "p1",
+        "grow": [],
+        "drains": [{"step": 3, "region": HOME}, {"step": 4, "region": HOME}],
+        "give_back": [],
     }
 
 
@@ -51,9 +59,15 @@ def test_a_thousand_drains_are_spread_over_executions_that_each_have_room(world:
     made = world.plan(grow(1), *(leave(n, f"i-{n}") for n in range(2, 1002)))
 
     parts = workflow.parts(made)
-    assert [len(part["drains"]) for part in parts] == [20] * 50
+    assert [len(part["drains"]) for part in parts] == [0] + [20] * 50
     assert [drain["step"] for part in parts for drain in part["drains"]] == list(range(2, 1002))
-    assert [len(part["grow"]) for part in parts] == [1] + [0] * 49
+    assert [len(part["grow"]) for part in parts] == [1] + [0] * 50
+
+
+def test_a_few_drains_and_no_loops_share_one_execution(world: World) -> None:
+    (part,) = workflow.parts(world.plan(leave(1, "i-1"), leave(2, "i-2"), lower(3, 3, 1)))
+
+    assert [len(part[name]) for name in ("grow", "drains", "give_back")] == [0, 2, 1]
 
 
 def test_a_plan_runs_while_any_of_its_executions_does(world: World) -> None:
@@ -81,6 +95,8 @@ def test_knows_whether_a_plans_execution_runs(world: World) -> None:
     assert workflow.is_running("p1")
     assert not workflow.is_running("p0")
     stop("p1")
+    assert workflow.is_running("p1")  # its drains do
+    stop("p1-2")
     assert not workflow.is_running("p1")
 
 

@@ -46,22 +46,24 @@ def parts(plan: Plan) -> list[dict[str, Any]]:
     """The inputs of the plan's executions: ids only, since an input may be 256 KiB at most and the plan is in the table.
 
     `grow` has every region that a step or one of its fallbacks names: each needs a loop that waits for what is asked there.
-    One execution does it all, but for drains beyond DRAINS_EACH, which have executions of their own.
+    One execution does it all, but for drains beyond DRAINS_EACH, which have executions of their own; and so have all drains
+    of a plan with loops, since a loop may fill a history by itself.
     """
     regions = {step.region for step in plan.scale_out}
     regions |= {fallback.region for step in plan.scale_out for fallback in step.fallbacks}
     drains = [{"step": step.step, "region": step.region} for step in plan.scale_in]
+    here = 0 if regions else DRAINS_EACH
     first = {
         "cluster": plan.cluster,
         "plan_id": plan.plan_id,
         "grow": [_loop(plan, region) for region in sorted(regions)],
-        "drains": drains[:DRAINS_EACH],
+        "drains": drains[:here],
         "give_back": [
             {"region": region, "steps": [step.step for step in plan.give_back if step.region == region]}
             for region in sorted({step.region for step in plan.give_back})
         ],
     }
-    further = range(DRAINS_EACH, len(drains), DRAINS_EACH)
+    further = range(here, len(drains), DRAINS_EACH)
     return [first, *({**first, "grow": [], "give_back": [], "drains": drains[at : at + DRAINS_EACH]} for at in further)]
 
 
