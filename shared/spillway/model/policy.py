@@ -194,7 +194,7 @@ class Policy(_Section):
     namespaces: Namespaces = Namespaces()
     pods: Pods = Pods()
     nodes: Nodes = Nodes()
-    max_snapshot_age_s: PositiveInt = Field(180, description="An older view never scales in")
+    max_snapshot_age_s: PositiveInt = Field(180, description="An older view never scales in, nor buys")
     may_be_empty: bool = Field(
         False, description="True: an API server without nodes is believed (a cluster that starts at none)"
     )
