@@ -8,7 +8,16 @@ import pytest
 
 from spillway.aws import memo
 from spillway.aws.table import leases, outcomes, settings
-from spillway.errors import ClusterForbidden, ClusterUnavailable, EventError, LeaseHeld, NotFound, PlanStale, Stopped
+from spillway.errors import (
+    ClusterForbidden,
+    ClusterUnavailable,
+    EventError,
+    LeaseHeld,
+    NotFound,
+    PlanStale,
+    PolicyError,
+    Stopped,
+)
 from spillway.model.plan import AtDeadline, Eviction, OutcomeStatus, ScaleOut, Why
 from spillway.model.reason import Code, Reason
 from tests.kube.handlers import World, open_handlers, samples, scale_in
@@ -361,6 +370,16 @@ class TestAbandon:
         told = outcomes.get(world.table, "p1", 1)
         assert told is not None
         assert told.status == OutcomeStatus.STOPPED
+
+    def test_a_broken_policy_does_not_keep_a_node_cordoned(self, world: World):
+        world.plan(scale_in=(scale_in(),))
+        begin(world)
+        world.table.put("POLICY#99999999", {"body": '{"mode": "sideways"}'})
+        with pytest.raises(PolicyError):
+            evict(world)
+
+        abandon(world)
+        assert untouched(world)
 
     def test_a_server_that_is_down_keeps_the_lease_so_that_the_next_plan_sweeps(self, world: World):
         world.plan(scale_in=(scale_in(),))
