@@ -5,6 +5,7 @@ import json
 import select
 import socket
 import ssl
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -247,6 +248,19 @@ def test_a_server_is_reached_and_verified_through_a_proxy(
         ask(Access("prod", ca=OTHER_CA.pem, **told))
 
     assert set(asked) == {server.removeprefix("https://")}
+
+
+def test_the_key_of_a_client_certificate_does_not_outlive_the_connections(
+    serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    ours = issue("spillway", CA)
+    ask(Access("prod", serve(issue("api", CA)), ca=CA.pem, certificate=ours.pem, key=ours.key_pem))
+    assert len(list(scratch.iterdir())) == 2
+    sessions.close()
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.feature("CS-02")

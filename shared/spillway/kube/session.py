@@ -4,6 +4,7 @@ The kubernetes client brings connections, certificates and proxies; its typed mo
 cost 45 times the reading. It is imported at the first request, because it takes most of a second.
 """
 
+import atexit
 import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ class _Status(Part):
 
 _status = msgspec.json.Decoder(_Status)
 _clients: dict[tuple[str, str, str, str, str], "ApiClient"] = {}
+_files: list[Path] = []  # certificates and keys of clients
 
 
 @dataclass(frozen=True)
@@ -140,10 +142,12 @@ class Session:
 
 
 def close() -> None:
-    """Closes all connections and forgets them; for tests that end their server."""
+    """Closes all connections and forgets them and their keys; at the end of the process, and of tests that end their server."""
     for client in _clients.values():
         client.close()  # type: ignore[no-untyped-call]
     _clients.clear()
+    while _files:
+        _files.pop().unlink(missing_ok=True)
 
 
 def _client(access: Access) -> "ApiClient":
@@ -177,7 +181,10 @@ def _new_client(server: str, ca: str, certificate: str, key: str, proxy: str) ->
 
 
 def _file(pem: str) -> str:
-    """The client takes certificates as files only; mode 0600, in the function's own /tmp."""
+    """The client takes certificates as files only, and reads them at each new connection; mode 0600, gone with `close`."""
+    if not _files:
+        atexit.register(close)
     with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
+        _files.append(Path(file.name))
         file.write(pem)
-    return str(Path(file.name))
+    return file.name
