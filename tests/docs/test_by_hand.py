@@ -13,7 +13,7 @@ DEPLOY = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 
 def commands(verb: str) -> str:
     """What make would run for a verb where nothing is installed yet."""
-    asked = ["make", "--dry-run", "--always-make", verb]
+    asked = ["make", "--no-print-directory", "--dry-run", "--always-make", verb]
     return subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
