@@ -183,7 +183,6 @@ def test_what_may_pass_is_tried_again(workflow: Workflow, failure: Exception) ->
     assert not trace.caught
 
 
-@pytest.mark.feature("EX-11")
 def test_a_drain_waits_its_turn_behind_a_hundred_of_the_same_group(workflow: Workflow) -> None:
     answers = {"scale_in.terminate": [*[error("LeaseHeld")] * 30, QUIET["scale_in.terminate"]]}
     trace = workflow.run(only(drains=INPUT["drains"]), answers)
