@@ -41,9 +41,8 @@ class Story:
     families: tuple[str, ...]
     asked: Plan
 
-    def world(self, refusals: bool = True) -> World:
-        """With `refusals` off, the same burst in a home region that never runs dry."""
-        return World(self.raw, seed=self.seed, job_s=JOB_S, capacity=self.dry if refusals else {})
+    def world(self) -> World:
+        return World(self.raw, seed=self.seed, job_s=JOB_S, capacity=self.dry)
 
 
 def story(seed: int = 0, pods: int | None = None) -> Story:

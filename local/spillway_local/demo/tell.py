@@ -11,9 +11,9 @@ from rich.table import Table
 
 from spillway_local import tables
 from spillway_local.clock import Stuck
-from spillway_local.demo import report
+from spillway_local.demo import calm, report
 from spillway_local.demo.story import Story, story
-from spillway_local.demo.watch import EVERY_POD_HAS_A_NODE, STAGES, THE_LAST_NODE_IS_GONE, Watch
+from spillway_local.demo.watch import STAGES, THE_LAST_NODE_IS_GONE, Watch
 from spillway_local.world_dump import fleet_of
 
 LIMIT_S = 4 * 3600  # virtual; the whole story takes a quarter of an hour
@@ -68,13 +68,10 @@ def _tell(console: Console, told: Story) -> int:
     prices = {group.key: group.template.price_usd_h or 0.0 for group in fleet_of(told.raw).groups if group.template}
     pods = told.asked.summary.pods_pending
     try:
-        with told.world(refusals=False) as world:
-            calm = Watch(world, prices, pods)
-            _run(console, calm, "the same burst with no refusals", lambda: calm.has_reached(EVERY_POD_HAS_A_NODE))
         with told.world() as world:
             watch = Watch(world, prices, pods)
-            _run(console, watch, "the burst", lambda: watch.has_reached(THE_LAST_NODE_IS_GONE) and watch.world.is_idle())
-            report.show(console, told, watch, calm.peak_usd_h, time.monotonic() - begun)
+            _run(console, watch, lambda: watch.has_reached(THE_LAST_NODE_IS_GONE) and watch.world.is_idle())
+            report.show(console, told, watch, calm.price_usd_h(told), time.monotonic() - begun)
             wrong = report.shortcomings(watch)
     except Stuck as stuck:
         console.print(f"The story did not come to its end: {stuck}")
@@ -84,8 +81,8 @@ def _tell(console: Console, told: Story) -> int:
     return 1 if wrong else 0
 
 
-def _run(console: Console, watch: Watch, title: str, until: Callable[[], bool]) -> None:
-    with Live(console=console, refresh_per_second=4, transient=True, get_renderable=lambda: _progress(watch, title)):
+def _run(console: Console, watch: Watch, until: Callable[[], bool]) -> None:
+    with Live(console=console, refresh_per_second=4, transient=True, get_renderable=lambda: _progress(watch)):
 
         def reached() -> bool:
             return watch.look() and until()
@@ -93,8 +90,8 @@ def _run(console: Console, watch: Watch, title: str, until: Callable[[], bool]) 
         watch.world.run(until=reached, limit_s=LIMIT_S)
 
 
-def _progress(watch: Watch, title: str) -> Table:
-    table = Table(title=f"{title}, {watch.world.clock.now():%H:%M:%S}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+def _progress(watch: Watch) -> Table:
+    table = Table(title=f"{watch.world.clock.now():%H:%M:%S}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column in ("pods waiting", "running", "ended", "machines", "refusals", "stage"):
         table.add_column(column)
     stage = max(watch.moments, key=lambda name: STAGES.index(name), default="")
