@@ -23,6 +23,7 @@ from spillway_local.emulator.patterns import matches
 from spillway_local.emulator.pools import Pool, Pools
 from spillway_local.emulator.prices import price_list
 from spillway_local.emulator.queries import narrow_queries
+from spillway_local.emulator.sooner import sooner
 from spillway_local.emulator.sources import Minutes, Queue, Stream
 from spillway_local.emulator.stepfunctions import interpreter
 from spillway_local.emulator.template import Template
@@ -69,7 +70,9 @@ class Aws:
         types = further_types(fleets.types_of(self.fleet.values()))
         with ExitStack() as stack:
             stack.enter_context(mock_aws(config=_CONFIG))  # type: ignore[call-overload]
-            stack.enter_context(patched([*one_call_at_a_time(self.launches.lock), narrow_queries(), short_instances(), types]))
+            stack.enter_context(
+                patched([*one_call_at_a_time(self.launches.lock), narrow_queries(), short_instances(), *sooner(), types])
+            )
             stack.enter_context(autoscaling(self.launches))
             stack.enter_context(self.stream.listening())
             stack.enter_context(interpreter(self.clock, self.functions, self.seed))
