@@ -7,13 +7,14 @@ from typing import Any
 import xmltodict
 from moto.core import responses
 from moto.core.serialize import AttributePicker, XFormedAttributePicker
+from moto.core.utils import method_names_from_class
 
 from spillway_local.emulator.patching import Patch
 
 
 def sooner() -> list[Patch]:
     return [
-        Patch(responses, "method_names_from_class", lru_cache(maxsize=None)(responses.method_names_from_class)),
+        Patch(responses, "method_names_from_class", lru_cache(maxsize=None)(method_names_from_class)),
         Patch(xmltodict, "_validate_name", lambda value, kind: None),  # tags come from AWS's own models
         *(Patch(picker, "get_possible_keys", _remembered(picker)) for picker in (AttributePicker, XFormedAttributePicker)),
     ]
