@@ -1,10 +1,12 @@
 """What tests share: nothing here reaches outside the machine, and no test ever sees real credentials."""
 
+import gc
 import os
 from collections.abc import Iterator
 
 import pytest
 
+gc.set_threshold(100_000, 50, 50)  # emulated accounts are large living graphs: looking through them often finds nothing
 os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # read once by moto; loading them costs 0.2 s a mock
 
 

@@ -18,7 +18,7 @@ from spillway_local.demo.watch import Watch
 def test_a_few_pods_of_the_burst_run_to_their_end_and_every_group_is_back_at_its_minimum(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["demo", "--pods", "8"])
+    monkeypatch.setattr(sys, "argv", ["demo", "--pods", "6"])
     assert demo.main() == 0
     told = capsys.readouterr().out
     for title in (
