@@ -68,7 +68,7 @@ class Signal:
 
 
 class VirtualClock:
-    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC), quiet_s: float = 0.005) -> None:
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC), quiet_s: float = 0.001) -> None:
         """`start` is aware; `quiet_s` are the real seconds without activity after which time jumps."""
         self._now = start.astimezone(UTC)
         self._quiet_s = quiet_s
