@@ -9,7 +9,7 @@ import pytest
 from spillway.aws import clients
 from spillway.aws.workflow import DRAINS_EACH
 from spillway_local.emulator.functions import Killed
-from tests.workflow.stubs import HOME, INPUT, QUIET, WEST, Workflow, definition, error, open_workflow, states
+from tests.workflow.stubs import FILE, HOME, INPUT, QUIET, WEST, Workflow, definition, error, open_workflow, states
 
 MORE = {"open": 1, "unready": 0, "spill": [], "done": False, "poll_s": 15, "news": 3}
 DONE = QUIET["verify_instances.check"]
@@ -24,6 +24,15 @@ def workflow(aws_credentials: None) -> Iterator[Workflow]:
 
 def only(**parts: Any) -> dict[str, Any]:
     return {**INPUT, "grow": [], "drains": [], "give_back": [], **parts}
+
+
+def test_the_sample_beside_it_is_an_input_that_it_carries_out(workflow: Workflow) -> None:
+    """docs/deploy.md hands it to `sam remote invoke`."""
+    sample = json.loads(FILE.with_name("execute_plan.burst.json").read_text(encoding="utf-8"))
+    assert sample.keys() == INPUT.keys()
+    trace = workflow.run(sample)
+    assert trace.status == "SUCCEEDED"
+    assert {event["plan_id"] for event in trace.events("scale_out")} == {sample["plan_id"]}
 
 
 @pytest.mark.feature("EX-01")
