@@ -20,14 +20,14 @@ from spillway_local.world_dump import RawDump, fleet_of, read_raw
 
 BURST = Path(__file__).resolve().parents[3] / "examples" / "burst_300"
 REGIONS = ("us-east-1", "us-west-2")
-JOB_S = (60.0, 240.0)
+JOB_S = (45.0, 150.0)
 FAMILIES = 2
 GPU = "nvidia.com/gpu"
 POLICY: dict[str, Any] = {
     "regions": list(REGIONS),
     "may_be_empty": True,
     # A story is told in minutes: idle nodes go sooner, and all at once. Everything else is the default.
-    "scale_in": {"idle_s": 60, "budgets": [{"nodes": "100%"}]},
+    "scale_in": {"idle_s": 30, "budgets": [{"nodes": "100%"}]},
 }
 
 
