@@ -7,11 +7,10 @@ from datetime import datetime
 
 from spillway_local.world import World
 
-EVERY_POD_HAS_A_NODE = "every pod has a node"
 THE_LAST_NODE_IS_GONE = "the last node is gone"
 STAGES = (
     "the burst arrives", "capacity is asked for", "the first refusal", "demand spills to the next region",
-    "the first node is Ready", EVERY_POD_HAS_A_NODE, "the first drain begins", "every pod has ended",
+    "the first node is Ready", "every pod has a node", "the first drain begins", "every pod has ended",
     THE_LAST_NODE_IS_GONE,
 )  # fmt: skip
 

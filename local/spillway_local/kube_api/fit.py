@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from spillway.model.quantity import resources
-from spillway_local.kube_api import pods
+from spillway_local.kube_api import pods, selectors
 
 Body = dict[str, Any]
 _UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -153,15 +153,8 @@ def _tolerated(taint: Body, shape: Shape) -> bool:
 def _holds(value: str | None, expression: Body) -> bool:
     operator: str = expression["operator"]
     values: list[str] = expression.get("values") or []
-    match operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value is None or value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
+    if operator not in ("Gt", "Lt"):
+        return selectors.holds(value, operator, values)
     try:
         own, bound = int(value or ""), int(values[0])
     except (ValueError, IndexError):

@@ -1,7 +1,7 @@
 """Label and field selectors: k8s.io/apimachinery/pkg/labels/selector.go and pkg/fields/selector.go."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -32,7 +32,11 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 def _holds(labels: Labels, requirement: Requirement) -> bool:
     key, operator, values = requirement
-    value = labels.get(key)
+    return holds(labels.get(key), operator, values)
+
+
+def holds(value: str | None, operator: str, values: Collection[str]) -> bool:
+    """Whether a label's value, None where it is absent, meets In, NotIn, Exists or DoesNotExist."""
     match operator:
         case "In":
             return value in values
