@@ -5,7 +5,6 @@ It answers as the real server does, so far as an autoscaler from outside can see
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import msgspec
 
@@ -17,14 +16,13 @@ from spillway_local.kube_api.deletion import delete
 from spillway_local.kube_api.faults import Fault, Faults
 from spillway_local.kube_api.kinds import BUDGET, NODE, POD, Kind, Kinds
 from spillway_local.kube_api.kubelet import DURATION, Kubelets, Timing
-from spillway_local.kube_api.protocol import Clock
+from spillway_local.kube_api.protocol import Clock, Cluster, Object, What
 from spillway_local.kube_api.refusals import Refusal
 from spillway_local.kube_api.scheduler import Scheduler
 from spillway_local.kube_api.server import Server, Traffic
-from spillway_local.kube_api.store import Key, Record, Store
+from spillway_local.kube_api.store import Change, Key, Record, Store
 
-__all__ = ["DURATION", "Clock", "FakeCluster", "Kind", "Refusal", "Timing"]
-Object = dict[str, Any]
+__all__ = ["DURATION", "Clock", "Cluster", "FakeCluster", "Kind", "Object", "Refusal", "Timing", "What"]
 
 
 class FakeCluster:
@@ -133,6 +131,22 @@ class FakeCluster:
         """Deletes an object as a client would; raises Refusal 404."""
         delete(self.store, self.store.get(*self._key(kind, name, namespace)), {"gracePeriodSeconds": grace_s})
 
+    def watch(self, kind: str, listener: Callable[[What, Object], None]) -> Callable[[], None]:
+        """Has `listener` told of what there is, as ADDED, and then of each change; the answer ends that.
+
+        It is called under the store's lock by the thread that writes.
+        """
+        found = self.kinds.named(kind)
+
+        def tell(change: Change) -> None:
+            if change.record.kind is found:
+                listener(change.what, _whole(change.record))
+
+        with self.store.lock:
+            for record in self.store.records(found):
+                listener("ADDED", _whole(record))
+            return self.store.subscribe(tell)
+
     def phases(self) -> Counter[str]:
         """How many pods are in each phase; `Terminating` counts as a phase of its own."""
         return Counter(
@@ -197,6 +211,11 @@ class FakeCluster:
     def _key(self, kind: str, name: str, namespace: str | None) -> tuple[Kind, Key]:
         found = self.kinds.named(kind)
         return found, ((namespace or "default") if found.namespaced else "", name)
+
+
+def _whole(record: Record) -> Object:
+    """With kind and apiVersion; the parts are the record's own and must not be changed."""
+    return {"kind": record.kind.name, "apiVersion": record.kind.api_version, **record.body}
 
 
 def _copy(record: Record) -> Object:

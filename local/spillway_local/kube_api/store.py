@@ -82,9 +82,19 @@ class Store:
         self._floor = 0  # changes up to this version are forgotten
         self._listeners: list[Callable[[Change], None]] = []
 
-    def subscribe(self, listener: Callable[[Change], None]) -> None:
-        """Has `listener` called after each change, under the lock and in the writer's thread: keep it short."""
-        self._listeners.append(listener)
+    def subscribe(self, listener: Callable[[Change], None]) -> Callable[[], None]:
+        """Has `listener` called after each change, under the lock and in the writer's thread: keep it short.
+
+        What is returned ends that.
+        """
+        with self.lock:
+            self._listeners = [*self._listeners, listener]
+
+        def end() -> None:
+            with self.lock:
+                self._listeners = [one for one in self._listeners if one is not listener]
+
+        return end
 
     def find(self, kind: Kind, key: Key) -> Record | None:
         return self._objects.get(kind, {}).get(key)
