@@ -1,0 +1,37 @@
+"""Who may ask the API server of a plane: one static token each, the kubeconfig of its administrator, and its keys."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+_GROUPS = {"admin": "system:masters", "spillway": "spillway", "tester": "testers"}
+"""Group by user. `spillway` has what deploy/rbac.yaml gives once it is applied, `tester` has nothing until a role is bound."""
+
+
+def write_tokens(file: Path) -> dict[str, str]:
+    """The file for --token-auth-file; gives the token of each user."""
+    tokens = {user: secrets.token_hex(16) for user in _GROUPS}
+    file.write_text("".join(f'{token},{user},{user},"{_GROUPS[user]}"\n' for user, token in tokens.items()))
+    return tokens
+
+
+def write_key(file: Path) -> None:
+    """What the server signs service accounts' tokens with; it does not start without."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())
+    file.write_bytes(key.private_bytes(*form))
+
+
+def write_kubeconfig(file: Path, url: str, ca_file: Path, tokens: Mapping[str, str]) -> None:
+    """One context for each user, the administrator's the current one: `kubectl --context spillway …`."""
+    document = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "admin",
+        "clusters": [{"name": "plane", "cluster": {"server": url, "certificate-authority": str(ca_file)}}],
+        "users": [{"name": user, "user": {"token": token}} for user, token in tokens.items()],
+        "contexts": [{"name": user, "context": {"cluster": "plane", "user": user}} for user in tokens],
+    }  # fmt: skip
+    file.write_text(yaml.safe_dump(document))

@@ -1,0 +1,60 @@
+"""Keeps the processes of a control plane, and ends them all when its own input ends: when the run that started it stops,
+is interrupted, or is killed without a word. Started by `processes`, not by people.
+
+Reads one JSON object a line: {"start": name, "argv": [...], "log": path}, {"stop": name} or {"runs": name}; answers each
+with one: {"pid": ...} or {"failed": why}, {"stopped": name}, {"runs": true or false}.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_POLITE_S = 8.0  # an API server whose etcd is gone never ends by itself
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is meant for the run; its end ends the input
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    children: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        for line in sys.stdin:
+            print(json.dumps(_carry_out(json.loads(line), children)), flush=True)
+    finally:
+        for name in reversed(children):  # who was started last leans on those before
+            end(children[name])
+
+
+def _carry_out(order: Mapping[str, Any], children: dict[str, subprocess.Popen[bytes]]) -> dict[str, Any]:
+    if name := order.get("stop"):
+        if child := children.pop(name, None):
+            end(child)
+        return {"stopped": name}
+    if name := order.get("runs"):
+        return {"runs": name in children and children[name].poll() is None}
+    try:
+        with Path(order["log"]).open("ab") as log:
+            child = subprocess.Popen(order["argv"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    except OSError as problem:
+        return {"failed": str(problem)}
+    children[order["start"]] = child
+    return {"pid": child.pid}
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Returns when the process is gone: asked first, then killed."""
+    child.terminate()
+    try:
+        child.wait(_POLITE_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+if __name__ == "__main__":
+    os.setsid()  # away from the terminal's group, so that nothing ends before its turn
+    main()

@@ -1,0 +1,157 @@
+"""A real control plane on the loopback: etcd, kube-apiserver, kube-scheduler and kube-controller-manager."""
+
+import shutil
+import ssl
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic, sleep
+from types import TracebackType
+
+import urllib3
+import yaml
+
+from spillway_local.control_plane import credentials
+from spillway_local.control_plane.binaries import Binaries, find
+from spillway_local.control_plane.processes import Processes, free_ports
+
+DISRUPTION = ("disruption-controller",)
+"""Enough for what an autoscaler asks the API server: it keeps the status of PodDisruptionBudgets."""
+WORKLOADS = (
+    *DISRUPTION, "daemonset-controller", "deployment-controller", "garbage-collector-controller", "job-controller",
+    "namespace-controller", "pod-garbage-collector-controller", "replicaset-controller",
+)  # fmt: skip
+"""Those that make, replace and collect pods. Objects whose owner does not exist are collected too."""
+_READY_S = 60.0
+_TRIES = 3  # a free port may be taken before the process that it was meant for listens
+
+
+class ControlPlane:
+    """Use it as a context manager, or call `start` and `stop`. Nobody plays the kubelet: see `node_agent`.
+
+    `folder` holds logs, keys and data, and goes with the plane. Two planes do not disturb each other.
+    """
+
+    def __init__(self, controllers: Sequence[str] = DISRUPTION, binaries: Binaries | None = None) -> None:
+        """`controllers` by the names that the controller manager knows; none: it is not started."""
+        self._controllers = tuple(controllers)
+        self._binaries = binaries or find()
+        self._processes: Processes | None = None
+
+    def __enter__(self) -> "ControlPlane":
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> "ControlPlane":
+        """Returns when the API server is ready; raises RuntimeError with the last words of what did not start."""
+        for attempt in range(_TRIES):
+            self.folder = Path(tempfile.mkdtemp(prefix="spillway-plane-"))
+            self._processes = Processes(self.folder)
+            try:
+                self._start(self._processes)
+            except _PortTaken:
+                self.stop()
+                if attempt + 1 == _TRIES:
+                    raise
+            except BaseException:
+                self.stop()
+                raise
+            else:
+                break
+        return self
+
+    def stop(self) -> None:
+        """Returns when every process is gone."""
+        if self._processes is not None:
+            self._processes.stop_all()
+            self._processes = None
+            shutil.rmtree(self.folder)
+
+    @property
+    def token(self) -> str:
+        """The administrator's; `tokens` has those of all users."""
+        return self.tokens["admin"]
+
+    def _start(self, processes: Processes) -> None:
+        etcd_port, peer_port, port = free_ports(3)
+        self.url, self.etcd_url = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{etcd_port}"
+        self.ca_file, self.kubeconfig = self.folder / "certs" / "apiserver.crt", self.folder / "kubeconfig"
+        self.tokens = credentials.write_tokens(self.folder / "tokens.csv")
+        credentials.write_key(self.folder / "service-accounts.pem")
+        credentials.write_kubeconfig(self.kubeconfig, self.url, self.ca_file, self.tokens)
+        processes.start("etcd", self._etcd(f"http://127.0.0.1:{peer_port}"))
+        self._wait("etcd", f"{self.etcd_url}/health")
+        processes.start("kube-apiserver", self._apiserver(port))
+        self._wait("kube-apiserver", f"{self.url}/readyz")
+        processes.start("kube-scheduler", self._scheduler())
+        if self._controllers:
+            processes.start("kube-controller-manager", self._controller_manager())
+
+    def _etcd(self, peers: str) -> list[str]:
+        return [
+            str(self._binaries.etcd), f"--data-dir={self.folder / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
+            f"--listen-client-urls={self.etcd_url}", f"--advertise-client-urls={self.etcd_url}",
+            f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}", f"--initial-cluster=default={peers}",
+        ]  # fmt: skip
+
+    def _apiserver(self, port: int) -> list[str]:
+        key = self.folder / "service-accounts.pem"
+        return [
+            str(self._binaries.apiserver), f"--etcd-servers={self.etcd_url}", "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={self.folder / 'certs'}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}", "--authorization-mode=RBAC", "--anonymous-auth=false",
+            "--service-cluster-ip-range=10.0.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
+            # Pods come without service accounts, and nobody but us taints nodes: no node lifecycle controller runs here.
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            "--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false",
+        ]  # fmt: skip
+
+    def _scheduler(self) -> list[str]:
+        file = self.folder / "scheduler.yaml"
+        document = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 5000, "burst": 10000},
+            "leaderElection": {"leaderElect": False},
+            "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1,  # the default is up to 10: tests would wait for it
+        }  # fmt: skip
+        file.write_text(yaml.safe_dump(document))
+        return [str(self._binaries.scheduler), f"--config={file}", "--secure-port=0"]
+
+    def _controller_manager(self) -> list[str]:
+        return [
+            str(self._binaries.controller_manager), f"--kubeconfig={self.kubeconfig}", "--secure-port=0",
+            "--leader-elect=false",
+            f"--controllers={','.join(self._controllers)}", "--kube-api-qps=5000", "--kube-api-burst=10000",
+        ]  # fmt: skip
+
+    def _wait(self, name: str, url: str) -> None:
+        assert self._processes is not None
+        end = monotonic() + _READY_S
+        while monotonic() < end:
+            if not self._processes.runs(name):
+                words = self._processes.last_words(name)
+                raise (_PortTaken if "address already in use" in words else RuntimeError)(
+                    f"{name} ended at its start:\n{words}"
+                )
+            if self._answers(url):
+                return
+            sleep(0.05)
+        raise RuntimeError(f"{name} was not ready within {_READY_S:.0f} s:\n{self._processes.last_words(name)}")
+
+    def _answers(self, url: str) -> bool:
+        context = ssl.create_default_context(cafile=str(self.ca_file)) if self.ca_file.exists() else None
+        if url.startswith("https") and context is None:
+            return False  # the server makes its certificate before it listens
+        with urllib3.PoolManager(ssl_context=context, retries=False, timeout=5.0) as pool:
+            try:
+                answer = pool.request("GET", url, headers={"Authorization": f"Bearer {self.token}"})
+            except urllib3.exceptions.HTTPError:
+                return False
+            return answer.status == 200
+
+
+class _PortTaken(RuntimeError):
+    """Another process took the port between our look and the start."""
