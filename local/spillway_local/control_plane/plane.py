@@ -75,8 +75,9 @@ class ControlPlane:
         return self.tokens["admin"]
 
     def _start(self, processes: Processes) -> None:
-        etcd_port, peer_port, port = free_ports(3)
+        etcd_port, peer_port, port, scheduler_port = free_ports(4)
         self.url, self.etcd_url = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{etcd_port}"
+        self.scheduler_url = f"https://127.0.0.1:{scheduler_port}"
         self.ca_file, self.kubeconfig = self.folder / "certs" / "apiserver.crt", self.folder / "kubeconfig"
         self.tokens = credentials.write_tokens(self.folder / "tokens.csv")
         credentials.write_key(self.folder / "service-accounts.pem")
@@ -85,7 +86,7 @@ class ControlPlane:
         self._wait("etcd", f"{self.etcd_url}/health")
         processes.start("kube-apiserver", self._apiserver(port))
         self._wait("kube-apiserver", f"{self.url}/readyz")
-        processes.start("kube-scheduler", self._scheduler())
+        processes.start("kube-scheduler", self._scheduler(scheduler_port))
         if self._controllers:
             processes.start("kube-controller-manager", self._controller_manager())
 
@@ -109,7 +110,7 @@ class ControlPlane:
             "--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false",
         ]  # fmt: skip
 
-    def _scheduler(self) -> list[str]:
+    def _scheduler(self, port: int) -> list[str]:
         file = self.folder / "scheduler.yaml"
         document = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
@@ -118,7 +119,10 @@ class ControlPlane:
             "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1,  # the default is up to 10: tests would wait for it
         }  # fmt: skip
         file.write_text(yaml.safe_dump(document))
-        return [str(self._binaries.scheduler), f"--config={file}", "--secure-port=0"]
+        return [
+            str(self._binaries.scheduler), f"--config={file}", "--bind-address=127.0.0.1", f"--secure-port={port}",
+            "--authorization-always-allow-paths=/metrics",
+        ]  # fmt: skip
 
     def _controller_manager(self) -> list[str]:
         return [

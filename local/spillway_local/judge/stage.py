@@ -1,0 +1,263 @@
+"""A plane on which worlds are set up, many at once, and what its scheduler made of their pods."""
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import urllib3
+
+from spillway_local.control_plane import ControlPlane
+from spillway_local.control_plane.client import Client
+from spillway_local.kube_api.kinds import Kind, Kinds
+from spillway_local.kube_api.refusals import Refusal
+
+Object = dict[str, Any]
+Key = tuple[str, str]  # namespace and name of a pod
+_THREADS = 6
+_LOOK_S = 0.05
+_LIMIT_S = 90.0
+_QUEUES = re.compile(r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)$', re.MULTILINE)
+_BUSY = ("active", "backoff")
+_CANARY = "canary"
+_OWN_STATUS = frozenset({"PersistentVolume", "PersistentVolumeClaim"})  # read by the scheduler; creating drops it
+_FIRST = (
+    "Namespace",
+    "PriorityClass",
+    "StorageClass",
+    "CSIDriver",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CSINode",
+    "Node",
+)
+_KEPT = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
+
+
+class NotAtRest(RuntimeError):
+    """The scheduler still has work after the time allowed: the message tells what."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`node` is "" for a pod that is not bound; then `message` says why, in the scheduler's words, once it has tried."""
+
+    node: str = ""
+    message: str = ""
+
+    @property
+    def is_told(self) -> bool:
+        return bool(self.node or self.message)
+
+
+class _Condition(msgspec.Struct):
+    type: str
+    status: str
+    message: str = ""
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Pod
+
+
+class Stage:
+    """Use it as a context manager. It owns the plane's nodes and namespaces: `clear` removes all of them."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._client = Client(plane.url, plane.ca_file, plane.token)
+        self._metrics = f"{plane.scheduler_url}/metrics"
+        self._scheduler = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=10.0)  # its certificate is made as it starts
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="stage")
+        self._kinds = Kinds()
+        self._pods: dict[Key, Verdict] = {}
+        self._lock = threading.Lock()
+        self._stream = self._client.stream("/api/v1/pods?watch=true")
+        self._watcher = threading.Thread(target=self._watch, name="stage-watch", daemon=True)
+        self._canaries = 0
+
+    def __enter__(self) -> "Stage":
+        self._watcher.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stream.shutdown()
+        self._watcher.join()
+        self._threads.shutdown()
+        self._scheduler.clear()
+        self._client.close()
+
+    # Set up and take away
+
+    def put(self, objects: Iterable[Object]) -> None:
+        """Creates all, what others lean on first, in the given order within a kind; raises Refusal.
+
+        Pods are created one after the other, so that the scheduler's queue has them in the given order.
+        """
+        by_kind: dict[str, list[Object]] = {}
+        for obj in objects:
+            by_kind.setdefault(obj["kind"], []).append(obj)
+        pods = by_kind.pop("Pod", [])
+        for kind in sorted(by_kind, key=lambda kind: _FIRST.index(kind) if kind in _FIRST else len(_FIRST)):
+            list(self._threads.map(self._create, by_kind[kind]))
+        bound = [pod for pod in pods if pod["spec"].get("nodeName")]
+        list(self._threads.map(self._create, bound))
+        queues: dict[str, list[Object]] = {}
+        for pod in pods:
+            if not pod["spec"].get("nodeName"):
+                queues.setdefault(pod["metadata"]["namespace"].partition("-")[0], []).append(pod)
+        list(self._threads.map(self._create_in_turn, queues.values()))
+
+    def nominate(self, pods: Mapping[Key, str]) -> None:
+        """Sets status.nominatedNodeName of each pod."""
+
+        def write(item: tuple[Key, str]) -> None:
+            (namespace, name), node = item
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}/status"
+            self._client.ask("PATCH", path, {"status": {"nominatedNodeName": node}}, "application/merge-patch+json")
+
+        list(self._threads.map(write, pods.items()))
+
+    def clear(self) -> None:
+        """Empties the plane of nodes, pods and what volumes need; namespaces and priority classes stay."""
+        namespaces = {namespace for namespace, _ in self.verdicts()}
+        paths = [f"/api/v1/namespaces/{namespace}/pods" for namespace in sorted(namespaces)]
+        paths += [f"/api/v1/namespaces/{namespace}/persistentvolumeclaims" for namespace in sorted(namespaces - {"default"})]
+        paths += ["/api/v1/nodes", "/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes"]
+        paths += ["/apis/storage.k8s.io/v1/storageclasses"]
+        list(self._threads.map(lambda path: self._client.ask("DELETE", f"{path}?gracePeriodSeconds=0"), paths))
+        self._until(lambda: not self.verdicts(), "pods are left after all were deleted")
+
+    # What is so
+
+    def verdicts(self) -> dict[Key, Verdict]:
+        """Of all pods that there are."""
+        with self._lock:
+            return dict(self._pods)
+
+    def objects(self, kind: str) -> list[Object]:
+        """All of a kind, as the server lists them, with kind and apiVersion."""
+        found = self._kinds.named(kind)
+        listed = self._client.get(_path(found))
+        return [{"kind": found.name, "apiVersion": found.api_version, **item} for item in listed["items"]]
+
+    def settle(self) -> dict[Key, Verdict]:
+        """Waits until the scheduler has nothing left to do and has said why; gives `verdicts`. Raises NotAtRest.
+
+        A node and a pod for it come last. When that pod is bound, the scheduler has seen all nodes before; when its
+        queue is empty then, no pod is left that a node, or another pod, could still help.
+        """
+        self._canaries += 1
+        name = f"{_CANARY}-{self._canaries}"
+        self._create(_canary_node(name))
+        self._create(_canary_pod(name))
+        self._until(lambda: self.verdicts()["default", name].is_told, "the scheduler does not take up new pods")
+        self._until(self._is_at_rest, "the scheduler is not at rest")
+        self._client.ask("DELETE", f"/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0")
+        self._client.ask("DELETE", f"/api/v1/nodes/{name}")
+        self._until(lambda: ("default", name) not in self.verdicts(), "the last pod does not go")
+        return self.verdicts()
+
+    def _is_at_rest(self) -> bool:
+        page = self._scheduler.request("GET", self._metrics)
+        queues = {name: int(float(count)) for name, count in _QUEUES.findall(page.data.decode())}
+        unbound = [verdict for verdict in self.verdicts().values() if not verdict.node]
+        parked = sum(count for name, count in queues.items() if name not in _BUSY)
+        return not any(queues[name] for name in _BUSY) and parked == len(unbound) and all(one.message for one in unbound)
+
+    def _until(self, holds: Any, problem: str) -> None:
+        end = monotonic() + _LIMIT_S
+        while not holds():
+            if monotonic() > end:
+                untold = [f"{namespace}/{name}" for (namespace, name), one in self.verdicts().items() if not one.is_told]
+                raise NotAtRest(f"{problem} after {_LIMIT_S:.0f} s; no word yet on {untold[:5]}")
+            sleep(_LOOK_S)
+
+    def _create_in_turn(self, objects: Sequence[Object]) -> None:
+        for obj in objects:
+            self._create(obj)
+
+    def _create(self, obj: Object) -> None:
+        kind = self._kinds.of(obj["apiVersion"], obj["kind"], "namespace" in obj["metadata"])
+        try:
+            made = self._client.ask("POST", _path(kind, obj["metadata"].get("namespace", "")), obj)
+        except Refusal as refusal:
+            if refusal.reason == "AlreadyExists" and kind.name in ("Namespace", "PriorityClass"):
+                return
+            raise
+        if kind.name in _OWN_STATUS:
+            path = f"{_path(kind, obj['metadata'].get('namespace', ''))}/{obj['metadata']['name']}/status"
+            self._client.ask("PUT", path, {**made, "status": obj["status"]})
+        if kind.name == "Pod":
+            with self._lock:
+                key = obj["metadata"]["namespace"], obj["metadata"]["name"]
+                self._pods.setdefault(key, Verdict(obj["spec"].get("nodeName", "")))
+
+    def _watch(self) -> None:
+        decoder = msgspec.json.Decoder(_Event)
+        with suppress(urllib3.exceptions.HTTPError, OSError):  # ends when the stage does
+            for line in _lines(self._stream):
+                event = decoder.decode(line)
+                pod = event.object
+                key = pod.metadata.namespace, pod.metadata.name
+                with self._lock:
+                    if event.type == "DELETED":
+                        self._pods.pop(key, None)
+                    else:
+                        self._pods[key] = _verdict(pod)
+
+
+def _verdict(pod: _Pod) -> Verdict:
+    refused = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status == "False"]
+    return Verdict(pod.spec.node_name, refused[0].message if refused and not pod.spec.node_name else "")
+
+
+def _lines(stream: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in stream.stream(amt=None):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in whole if line)
+
+
+def _path(kind: Kind, namespace: str = "") -> str:
+    root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
+    return f"{root}/namespaces/{namespace}/{kind.plural}" if namespace else f"{root}/{kind.plural}"
+
+
+def _canary_node(name: str) -> Object:
+    room = {"cpu": "1", "memory": "1Gi", "pods": "1"}
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {_CANARY: name}},
+        "spec": {"taints": [{"key": _CANARY, "effect": "NoSchedule"}]}, "status": {"allocatable": room, "capacity": room},
+    }  # fmt: skip
+
+
+def _canary_pod(name: str) -> Object:
+    spec = {"containers": [{"name": _CANARY, "image": _CANARY}], "nodeSelector": {_CANARY: name}}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec | {"tolerations": [{"operator": "Exists"}]}}
