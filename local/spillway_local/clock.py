@@ -2,7 +2,8 @@
 
 One thread, the driver, calls `run`. It carries out timers one by one and, when every other thread has come to
 rest, jumps to the next moment at which something is due. Worker threads wait in `sleep` or `wait`, and hold
-`busy` while they work, so that time cannot pass under them.
+`busy` while they work, so that time cannot pass under them. `WallClock` is the same for a world that has parts
+with a time of their own: it waits where the other jumps.
 """
 
 import heapq
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 
 class ClockClosed(RuntimeError):
@@ -90,12 +92,12 @@ class VirtualClock:
     def call_in(self, seconds: float, action: Callable[[], None]) -> Timer:
         """Has the driver call `action` after `seconds`; 0 or less: as soon as it can."""
         with self._lock:
-            return self._add(self._now + timedelta(seconds=max(0.0, seconds)), action)
+            return self._add(self.now() + timedelta(seconds=max(0.0, seconds)), action)
 
     def call_at(self, when: datetime, action: Callable[[], None]) -> Timer:
         """Has the driver call `action` at `when`; a moment in the past is now."""
         with self._lock:
-            return self._add(max(when.astimezone(UTC), self._now), action)
+            return self._add(max(when.astimezone(UTC), self.now()), action)
 
     def touch(self) -> None:
         """Tells that something goes on, so that time does not jump for another quiet moment."""
@@ -155,20 +157,15 @@ class VirtualClock:
         if self._driver is not None:
             raise RuntimeError("this clock is already being driven; a world has one driver")
         self._driver = threading.get_ident()
-        end = None if limit_s is None else self._now + timedelta(seconds=limit_s)
+        end = None if limit_s is None else self.now() + timedelta(seconds=limit_s)
         try:
             while until is None or not until():
                 if timer := self._due():
                     timer.action()
-                    continue
-                quiet_at = self._settle()
-                if quiet_at is None or (until is not None and until()):
-                    continue
-                if (problem := self._jump(quiet_at, end, until is None)) is None:
-                    continue
-                if until is None:
-                    return
-                raise Stuck(f"{problem}, and what was waited for has not come ({self._pending()})")
+                elif problem := self._pass_time(until, end):
+                    if until is None:
+                        return
+                    raise Stuck(f"{problem}, and what was waited for has not come ({self._pending()})")
         finally:
             self._driver = None
 
@@ -186,7 +183,7 @@ class VirtualClock:
         timer = Timer(when, action)
         heapq.heappush(self._queue, (when, next(self._order), timer))
         self._activity += 1
-        if when <= self._now:
+        if when <= self.now():
             self._changed.notify_all()
         return timer
 
@@ -208,7 +205,7 @@ class VirtualClock:
             nap = _Nap(threading.Condition(self._lock), self._held.get(me, 0))
             self._naps.add(nap)
             if seconds is not None:
-                nap.timer = self._add(self._now + timedelta(seconds=max(0.0, seconds)), lambda: self._wake(nap))
+                nap.timer = self._add(self.now() + timedelta(seconds=max(0.0, seconds)), lambda: self._wake(nap))
             self._hold(me, -nap.held)
         return nap
 
@@ -233,7 +230,7 @@ class VirtualClock:
     def _due(self) -> Timer | None:
         with self._lock:
             head = self._head()
-            if head is None or head.when > self._now:
+            if head is None or head.when > self.now():
                 return None
             heapq.heappop(self._queue)
             return head
@@ -242,6 +239,13 @@ class VirtualClock:
         while self._queue and self._queue[0][2].cancelled:
             heapq.heappop(self._queue)
         return self._queue[0][2] if self._queue else None
+
+    def _pass_time(self, until: Callable[[], bool] | None, end: datetime | None) -> str | None:
+        """Waits until all is quiet and moves time on; tells why it cannot."""
+        quiet_at = self._settle()
+        if quiet_at is None or (until is not None and until()):
+            return None
+        return self._jump(quiet_at, end, until is None)
 
     def _settle(self) -> int | None:
         """The count of activity once all is quiet; None when a timer fell due meanwhile."""
@@ -275,3 +279,31 @@ class VirtualClock:
             head = self._head()
             following = f", the next at {head.when:%FT%TZ}" if head else ""
             return f"{timers} timers{following}; {len(self._naps)} threads waiting"
+
+
+class WallClock(VirtualClock):
+    """Time that passes by itself: nothing makes it stand still, and `run` asks `until` again and again.
+
+    Actions still come from the driver alone, one by one; late when it is not there or has too much to do.
+    """
+
+    def __init__(self, start: datetime, speed: float = 1.0, look_s: float = 0.02) -> None:
+        """It is `start` now, and `speed` seconds pass in one of the wall's; `look_s`: the wall's seconds between two looks."""
+        super().__init__(start)
+        self._speed, self._look_s, self._begun = speed, look_s, monotonic()
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+        return self._now + timedelta(seconds=(monotonic() - self._begun) * self._speed)
+
+    def _pass_time(self, until: Callable[[], bool] | None, end: datetime | None) -> str | None:
+        with self._lock:
+            head, now = self._head(), self.now()
+            if end is not None and now >= end:
+                return f"at {now:%FT%TZ} the time allowed is over"
+            if head is None and end is None and until is None:
+                return f"at {now:%FT%TZ} nothing is left to wait for"
+            coming = [head.when] if head else []
+            left_s = [(when - now).total_seconds() / self._speed for when in (*coming, end) if when]
+            self._changed.wait(max(0.0, min([self._look_s, *left_s])))
+        return None

@@ -1,14 +1,16 @@
-"""Virtual time: what comes when, and what makes it stand still."""
+"""Virtual time: what comes when, and what makes it stand still; and time that passes by itself, which works the same."""
 
 import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from time import monotonic
 
 import pytest
 
-from spillway_local.clock import ClockClosed, Stuck, VirtualClock
+from spillway_local.clock import ClockClosed, Stuck, VirtualClock, WallClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -239,3 +241,65 @@ def test_closing_lets_every_waiting_thread_go(clock: VirtualClock) -> None:
                 future.result(5)
     with pytest.raises(ClockClosed):
         clock.sleep(1)
+
+
+@pytest.fixture
+def wall() -> WallClock:
+    """A second of it is a hundredth of the wall's."""
+    return WallClock(START, speed=100)
+
+
+class TestTimeThatPassesByItself:
+    def test_a_second_of_it_takes_as_long_as_its_speed_says(self, wall: WallClock) -> None:
+        began = monotonic()
+        wall.run(limit_s=3)
+        assert seconds(wall) >= 3
+        assert monotonic() - began >= 0.03
+
+    def test_actions_come_when_they_are_due_in_their_order(self, wall: WallClock) -> None:
+        seen: list[tuple[str, bool]] = []
+        wall.call_in(2, lambda: seen.append(("late", seconds(wall) >= 2)))
+        wall.call_in(1, lambda: seen.append(("soon", seconds(wall) >= 1)))
+        wall.call_in(1.5, lambda: pytest.fail("it was cancelled")).cancel()
+        wall.run()
+        assert seen == [("soon", True), ("late", True)]
+
+    def test_what_changes_without_an_action_is_seen(self, wall: WallClock) -> None:
+        looks = count()
+        wall.run(until=lambda: next(looks) == 3)
+
+    def test_nobody_who_is_busy_holds_it_up(self, wall: WallClock) -> None:
+        release = threading.Event()
+        worker = in_thread(wall, lambda: release.wait(5))
+        wall.call_in(1, release.set)
+        wall.run(until=release.is_set, limit_s=400)
+        worker.join()
+        assert seconds(wall) >= 1
+
+    def test_workers_sleep_and_wait_in_it(self, wall: WallClock) -> None:
+        bell, seen = wall.signal(), list[bool]()
+
+        def work() -> None:
+            wall.sleep(1)
+            seen.append(seconds(wall) >= 1)
+            seen.append(wall.wait(bell, 1))
+            seen.append(wall.wait(bell))
+
+        worker = in_thread(wall, work)
+        wall.call_in(4, bell.set)
+        wall.run(until=lambda: len(seen) == 3, limit_s=400)
+        worker.join()
+        assert seen == [True, False, True]
+
+    def test_says_when_the_time_allowed_is_over(self, wall: WallClock) -> None:
+        wall.call_in(100, lambda: None)
+        with pytest.raises(Stuck, match=r"the time allowed is over.*1 timers, the next at 2026-01-01T00:01:40Z"):
+            wall.run(until=lambda: False, limit_s=1)
+
+    def test_closing_lets_every_waiting_thread_go(self, wall: WallClock) -> None:
+        with ThreadPoolExecutor() as pool:
+            future = pool.submit(wall.sleep, 1e6)
+            wall.run(until=lambda: bool(wall._naps), limit_s=400)
+            wall.close()
+            with pytest.raises(ClockClosed):
+                future.result(5)
