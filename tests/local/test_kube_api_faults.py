@@ -19,8 +19,8 @@ def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
 
 
 def test_a_wrong_token_is_401(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
-    cluster, core = open_cluster
-    cluster.access.token = "another"
+    _, core = open_cluster
+    core.api_client.set_default_header("Authorization", "Bearer another")
     with pytest.raises(ApiException) as error:
         core.list_node()
     assert error.value.status == 401
@@ -34,7 +34,7 @@ def test_a_rule_that_lacks_is_named_as_the_authorizer_names_it(open_cluster: tup
     with pytest.raises(ApiException) as error:
         core.list_pod_for_all_namespaces()
     assert error.value.status == 403
-    assert r"pods is forbidden: User \"spillway\" cannot list resource \"pods\" in API group \"\" at the cluster scope" in (
+    assert r"pods is forbidden: User \"tester\" cannot list resource \"pods\" in API group \"\" at the cluster scope" in (
         error.value.body
     )
     with pytest.raises(ApiException) as error:

@@ -4,12 +4,13 @@ It answers as the real server does, so far as an autoscaler from outside can see
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from spillway_local.kube_api.access import Access
+from spillway_local.kube_api.access import TESTER, Access
 from spillway_local.kube_api.api import Api
+from spillway_local.kube_api.backend import FakeBackend
 from spillway_local.kube_api.controllers import Controllers
 from spillway_local.kube_api.defaults import check
 from spillway_local.kube_api.deletion import delete
@@ -38,7 +39,7 @@ class FakeCluster:
         self.kinds = Kinds()
         self.store = Store(clock.now)
         self.api = Api(self.store, self.kinds, clock)
-        self.access = Access()
+        self.access = Access(self.store)
         self.faults = Faults()
         self.kubelets = Kubelets(self.store, clock, timing or Timing())
         self.controllers = Controllers(self.store, self.kinds, clock)
@@ -49,7 +50,7 @@ class FakeCluster:
 
     def start(self) -> "FakeCluster":
         if self._server is None:
-            self._server = Server(self.api, self.access, self.faults, self._traffic)
+            self._server = Server(FakeBackend(self.api, self.access), self.clock, self.faults, self._traffic)
             self._server.start()
         return self
 
@@ -72,12 +73,17 @@ class FakeCluster:
         return self._server.url
 
     @property
+    def tokens(self) -> Mapping[str, str]:
+        """A bearer token for each user: `tester` and `spillway`."""
+        return self.access.tokens
+
+    @property
     def token(self) -> str:
-        """The bearer token that the server accepts; "" when it asks for none."""
-        return self.access.token or ""
+        """The tester's."""
+        return self.access.tokens[TESTER]
 
     def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
-        """Only these (verb, resource) from now on, as `("list", "pods")`, `("create", "pods/eviction")`; None: all."""
+        """The tester may do only these (verb, resource) from now on, as `("create", "pods/eviction")`; None: all."""
         self.access.allow(rules)
 
     # What the cluster holds

@@ -1,35 +1,68 @@
-"""Who may do what: a bearer token, and RBAC rules as (verb, resource) pairs."""
+"""Who may do what: bearer tokens, and the rules of ClusterRoles (pkg/registry/rbac/validation/rule.go)."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from spillway_local.kube_api.refusals import forbidden, unauthorized
 from spillway_local.kube_api.requests import Ask
+from spillway_local.kube_api.store import Store
+
+Rule = Mapping[str, Any]
+TESTER = "tester"  # may do everything, until `allow` says what
+_GROUPS = {TESTER: "testers", "spillway": "spillway"}
 
 
-@dataclass
 class Access:
-    """`token` None lets everybody in; `rules` None allows everything. Both may be changed while the server runs."""
+    """Users and groups are those of a real plane (`control_plane/credentials.py`); the tokens open nothing but this fake.
 
-    token: str | None = "local-token"  # opens nothing but this fake
-    rules: frozenset[tuple[str, str]] | None = None
-    user: str = "spillway"
+    What `tester` may do is said by `allow`; all others may do what ClusterRoles that are bound to them say.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rules: list[Rule] | None = None
+        self.tokens = {user: f"token-of-{user}" for user in _GROUPS}
 
     def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
         """Only these from now on, as `("list", "pods")`, `("create", "pods/eviction")`, `("*", "nodes")`; None: all."""
-        self.rules = None if rules is None else frozenset(rules)
+        self._rules = None if rules is None else as_rules(rules)
 
-    def authenticate(self, authorization: str) -> None:
-        """Raises Refusal 401."""
-        if self.token is not None and authorization != f"Bearer {self.token}":
-            raise unauthorized()
+    def authenticate(self, authorization: str) -> str:
+        """The user; raises Refusal 401."""
+        for user, token in self.tokens.items():
+            if authorization == f"Bearer {token}":
+                return user
+        raise unauthorized()
 
-    def authorize(self, ask: Ask) -> None:
+    def authorize(self, user: str, ask: Ask) -> None:
         """Raises Refusal 403 in the words of the RBAC authorizer."""
-        if self.rules is None:
+        if user == TESTER and self._rules is None:
             return
-        wanted = {(verb, resource) for verb in (ask.verb, "*") for resource in (ask.resource, "*")}
-        if self.rules.isdisjoint(wanted):
+        if not any(_covers(rule, ask) for rule in (self._rules or () if user == TESTER else self._bound(user))):
             where = f'in the namespace "{ask.namespace}"' if ask.namespace else "at the cluster scope"
-            why = f'User "{self.user}" cannot {ask.verb} resource "{ask.resource}" in API group "{ask.kind.group}" {where}'
+            why = f'User "{user}" cannot {ask.verb} resource "{ask.resource}" in API group "{ask.kind.group}" {where}'
             raise forbidden(ask.kind, ask.name, why)
+
+    def _bound(self, user: str) -> Iterator[Rule]:
+        subjects = (("User", user), ("Group", _GROUPS[user]), ("Group", "system:authenticated"))
+        for binding in self._store.records(CLUSTER_ROLE_BINDING):
+            if any((one["kind"], one["name"]) in subjects for one in binding.body.get("subjects") or ()):
+                role = self._store.find(CLUSTER_ROLE, ("", binding.body["roleRef"]["name"]))
+                yield from (role.body.get("rules") or ()) if role else ()
+
+
+def as_rules(pairs: Iterable[tuple[str, str]]) -> list[Rule]:
+    """The rules of a ClusterRole that allows these (verb, resource) in every API group."""
+    return [{"apiGroups": ["*"], "resources": [resource], "verbs": [verb]} for verb, resource in pairs]
+
+
+def _covers(rule: Rule, ask: Ask) -> bool:
+    """`*` is any; a rule with names covers only asks that name one of them."""
+    names = rule.get("resourceNames") or ()
+    return (
+        not {"*", ask.verb}.isdisjoint(rule["verbs"])
+        and not {"*", ask.kind.group}.isdisjoint(rule.get("apiGroups") or ())
+        and not {"*", ask.resource}.isdisjoint(rule.get("resources") or ())
+        and (not names or ask.name in names)
+    )

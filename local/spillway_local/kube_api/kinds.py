@@ -29,16 +29,22 @@ POD = Kind("", "v1", "Pod", "pods", True, ("status", "eviction", "binding"))
 NODE = Kind("", "v1", "Node", "nodes", False, ("status",))
 DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets", True, ("status",))
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("status",))
+NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("status",))
+CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", False)
+CLUSTER_ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", False)
 _KNOWN = (
     POD,
     NODE,
     DAEMON_SET,
     BUDGET,
-    Kind("", "v1", "Namespace", "namespaces", False, ("status",)),
+    NAMESPACE,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
     Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("status",)),
     Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("status",)),
     Kind("", "v1", "ReplicationController", "replicationcontrollers", True, ("status",)),
     Kind("", "v1", "ConfigMap", "configmaps"),
+    Kind("", "v1", "Secret", "secrets"),
     Kind("", "v1", "Event", "events"),
     Kind("", "v1", "PodTemplate", "podtemplates"),
     Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("status",)),

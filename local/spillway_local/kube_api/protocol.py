@@ -1,7 +1,7 @@
 """What a cluster needs of a clock, and what the fake cluster and a real one both offer."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -39,7 +39,11 @@ class Cluster(Protocol):
 
     @property
     def token(self) -> str:
-        """The bearer token for `url`."""
+        """The bearer token of `tester`, who may do everything until `allow` says what."""
+
+    @property
+    def tokens(self) -> Mapping[str, str]:
+        """Of each user: `tester`, and `spillway`, who is in the group that deploy/rbac.yaml binds its role to."""
 
     def add(self, obj: Object) -> Object:
         """Stores an object, or the items of a List, status included, and answers what was stored; raises Refusal.
@@ -73,7 +77,7 @@ class Cluster(Protocol):
         """How many pods are in each phase; `Terminating` counts as a phase of its own."""
 
     def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
-        """`token` may do only these (verb, resource) from now on; None: all.
+        """`tester` may do only these (verb, resource) from now on; None: all.
 
         As `("list", "pods")`, `("create", "pods/eviction")`, `("*", "nodes")`.
         """

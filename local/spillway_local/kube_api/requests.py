@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -44,13 +45,25 @@ class Ask:
             raise bad_request(f"the object provided is unrecognized (must be of type {self.kind.name}): {problem}") from None
 
 
+@dataclass(frozen=True)
+class Call:
+    """A request as it came in. `ask` is None when it names no resource that the server knows."""
+
+    method: str
+    target: str
+    headers: Message  # which knows them by any case
+    payload: bytes
+    ask: Ask | None
+
+
 @dataclass
 class Answer:
-    """`body` in pieces, or a `stream` that is sent as it comes."""
+    """`body` in pieces, or a `stream` of pieces that are sent as they come; `whole`: head and framing are in the stream."""
 
     code: int = 200
     body: list[bytes] = field(default_factory=list)
     stream: Iterator[bytes] | None = None
+    whole: bool = False
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
 

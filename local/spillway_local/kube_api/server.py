@@ -1,6 +1,5 @@
-"""HTTP on the loopback: keep-alive, no Nagle delay, gzip as the real server does it."""
+"""HTTP on the loopback: keep-alive, no Nagle delay, faults on demand. What is answered is a backend's affair."""
 
-import gzip
 import socket
 import threading
 from collections import Counter
@@ -9,18 +8,27 @@ from contextlib import nullcontext, suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 
-import msgspec
-
-from spillway_local.kube_api.access import Access
-from spillway_local.kube_api.api import Api
-from spillway_local.kube_api.discovery import discover
 from spillway_local.kube_api.faults import Fault, Faults
+from spillway_local.kube_api.kinds import Kinds
+from spillway_local.kube_api.protocol import Clock
 from spillway_local.kube_api.refusals import Refusal, injected
-from spillway_local.kube_api.requests import Answer, Ask, understand
+from spillway_local.kube_api.requests import Answer, Ask, Call, understand
 
-_GZIP_FROM = 128 * 1024  # defaultGzipThresholdBytes of k8s.io/apiserver, responsewriters/writers.go
+
+class Backend(Protocol):
+    @property
+    def kinds(self) -> Kinds: ...
+
+    def answer(self, call: Call) -> Answer:
+        """What comes of a request that met no fault; raises Refusal."""
+
+    def start(self) -> None:
+        """Called before the first request."""
+
+    def stop(self) -> None:
+        """Streams end soon after."""
 
 
 class Traffic:
@@ -44,8 +52,8 @@ class Server(ThreadingHTTPServer):
     daemon_threads = False  # so that closing waits for them
     request_queue_size = 128
 
-    def __init__(self, api: Api, access: Access, faults: Faults, traffic: Traffic) -> None:
-        self.api, self.access, self.faults, self.traffic = api, access, faults, traffic
+    def __init__(self, backend: Backend, clock: Clock, faults: Faults, traffic: Traffic) -> None:
+        self.backend, self.clock, self.faults, self.traffic = backend, clock, faults, traffic
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._loop = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, name="kube-api")
@@ -56,14 +64,12 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> None:
-        self.api.stopping.clear()
+        self.backend.start()
         self._loop.start()
 
     def stop(self) -> None:
         """Cuts all connections and waits until the last thread is gone."""
-        self.api.stopping.set()
-        with self.api.store.lock:
-            self.api.store.changed.notify_all()  # watches look up and end
+        self.backend.stop()
         self.shutdown()
         self._loop.join()
         with self._lock:
@@ -99,62 +105,57 @@ class Handler(BaseHTTPRequestHandler):
     def serve(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         payload = self.rfile.read(length) if length else b""
-        api = self.server.api
-        ask = understand(api.kinds, self.command, self.path, self.headers.get("Content-Type", ""), payload)
+        backend = self.server.backend
+        ask = understand(backend.kinds, self.command, self.path, self.headers.get("Content-Type", ""), payload)
         self.server.traffic.count(ask)
         fault = self.server.faults.take(ask) if ask else None
         if fault and fault.what != "answer":
             return self._misbehave(fault)
-        with api.clock.busy() if ask is None or ask.verb != "watch" else nullcontext():
+        with self.server.clock.busy() if ask is None or ask.verb != "watch" else nullcontext():
             try:
-                answer = self._answer(ask, fault)
+                if fault:
+                    raise injected(fault.code, fault.retry_after_s)
+                answer = backend.answer(Call(self.command, self.path, self.headers, payload, ask))
             except Refusal as refusal:
                 headers = {"Retry-After": str(refusal.retry_after_s)} if refusal.retry_after_s else {}
                 answer = Answer(refusal.code, [refusal.body()], headers=headers)
-            except Exception as problem:  # a defect of this fake: told, so that nobody waits for an answer
+            except Exception as problem:  # a defect of this server: told, so that nobody waits for an answer
                 answer = Answer(500, [Refusal(500, f"Internal error occurred: {problem!r}").body()])
             if answer.stream is None:
                 return self._send(answer)
-        return self._stream(answer.stream)
+        return self._relay(answer.stream) if answer.whole else self._stream(answer.stream)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = serve  # noqa: N815, the base class looks for these
 
-    def _answer(self, ask: Ask | None, fault: Fault | None) -> Answer:
-        if fault:
-            raise injected(fault.code, fault.retry_after_s)
-        self.server.access.authenticate(self.headers.get("Authorization", ""))
-        if ask is None:
-            found = discover(self.server.api.kinds, self.path)
-            if found is None:
-                return Answer(404, [b"404 page not found\n"], content_type="text/plain; charset=utf-8")
-            return Answer(body=[msgspec.json.encode(found)])
-        self.server.access.authorize(ask)
-        return self.server.api.answer(ask)
-
     def _send(self, answer: Answer) -> None:
         size = sum(map(len, answer.body))
-        if size > _GZIP_FROM and "gzip" in self.headers.get("Accept-Encoding", ""):
-            answer.body = [gzip.compress(b"".join(answer.body), 1)]  # level 1 there too
-            answer.headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-            size = len(answer.body[0])
         self.server.traffic.count(None, size)
         body = [] if self.command == "HEAD" else answer.body
         self.wfile.write(b"".join([self._head(answer, {"Content-Length": str(size)}), *body]))  # small answers: one packet
 
     def _stream(self, lines: Iterator[bytes]) -> None:
         self.wfile.write(self._head(Answer(), {"Transfer-Encoding": "chunked"}))
-        for line in lines:
-            if line:
-                self.server.traffic.count(None, len(line))
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        if self._pass_on(b"%x\r\n%s\r\n" % (len(line), line) if line else b"" for line in lines):
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _relay(self, pieces: Iterator[bytes]) -> None:
+        self.close_connection = True  # where its answer ends, nobody here can tell
+        self._pass_on(pieces)
+
+    def _pass_on(self, pieces: Iterator[bytes]) -> bool:
+        """An empty piece is a moment to look at the connection. False when the client went first."""
+        for piece in pieces:
+            if piece:
+                self.server.traffic.count(None, len(piece))
+                self.wfile.write(piece)
             elif self._client_has_gone():
                 self.close_connection = True
-                return
-        self.wfile.write(b"0\r\n\r\n")
+                return False
+        return True
 
     def _head(self, answer: Answer, more: dict[str, str]) -> bytes:
         """Status line and headers; the Date tells the cluster's time, from which a snapshot takes its own."""
-        date = formatdate(self.server.api.clock.now().timestamp(), usegmt=True)
+        date = formatdate(self.server.clock.now().timestamp(), usegmt=True)
         fields = {"Date": date, "Content-Type": answer.content_type, **answer.headers, **more}
         if self.close_connection:
             fields["Connection"] = "close"
