@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_POLITE_S = 8.0  # an API server whose etcd is gone never ends by itself
+POLITE_S = 8.0  # an API server whose etcd is gone never ends by itself
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is meant for the run; its end ends the input
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for one in (signal.SIGINT, signal.SIGTERM):  # they are meant for the run, whose end ends the input
+        signal.signal(one, lambda *_: None)  # SIG_IGN would go on to the children
     children: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for line in sys.stdin:
@@ -49,7 +49,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
     """Returns when the process is gone: asked first, then killed."""
     child.terminate()
     try:
-        child.wait(_POLITE_S)
+        child.wait(POLITE_S)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
