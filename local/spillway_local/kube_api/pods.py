@@ -1,6 +1,7 @@
 """What a pod's body says, in one place for scheduler, kubelet and evictions."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spillway.model.quantity import resources, total
@@ -58,6 +59,13 @@ def with_condition(body: Body, new: Body, **status: Any) -> Body:
     else:
         conditions.append(new)
     return {**body, "status": {**old, **status, "conditions": conditions}}
+
+
+def phases(found: Iterable[Body]) -> Counter[str]:
+    """How many pods are in each phase; `Terminating` counts as a phase of its own."""
+    return Counter(
+        "Terminating" if is_terminating(pod) else (pod.get("status") or {}).get("phase", "Pending") for pod in found
+    )
 
 
 def requests(pod: Body) -> dict[str, int]:
