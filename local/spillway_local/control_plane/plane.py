@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
+from urllib.parse import urlsplit
 
 import urllib3
 import yaml
@@ -32,9 +33,12 @@ class ControlPlane:
     `folder` holds logs, keys and data, and goes with the plane. Two planes do not disturb each other.
     """
 
-    def __init__(self, controllers: Sequence[str] = DISRUPTION, binaries: Binaries | None = None) -> None:
+    def __init__(
+        self, controllers: Sequence[str] = DISRUPTION, binaries: Binaries | None = None, scheduler: bool = True
+    ) -> None:
         """`controllers` by the names that the controller manager knows; none: it is not started."""
         self._controllers = tuple(controllers)
+        self._with_scheduler = scheduler
         self._binaries = binaries or find()
         self._processes: Processes | None = None
 
@@ -69,6 +73,13 @@ class ControlPlane:
             self._processes = None
             shutil.rmtree(self.folder)
 
+    def restart_apiserver(self) -> None:
+        """Returns when it is ready again: what it had cached is forgotten, all connections were cut."""
+        assert self._processes is not None
+        self._processes.stop("kube-apiserver")
+        self._processes.start("kube-apiserver", self._apiserver(urlsplit(self.url).port or 0))
+        self._wait("kube-apiserver", f"{self.url}/readyz")
+
     @property
     def token(self) -> str:
         """The administrator's; `tokens` has those of all users."""
@@ -86,7 +97,8 @@ class ControlPlane:
         self._wait("etcd", f"{self.etcd_url}/health")
         processes.start("kube-apiserver", self._apiserver(port))
         self._wait("kube-apiserver", f"{self.url}/readyz")
-        processes.start("kube-scheduler", self._scheduler(scheduler_port))
+        if self._with_scheduler:
+            processes.start("kube-scheduler", self._scheduler(scheduler_port))
         if self._controllers:
             processes.start("kube-controller-manager", self._controller_manager())
 

@@ -24,14 +24,20 @@ class Kind:
         """`pods`, `jobs.batch`: how error messages name it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    def path(self, namespace: str = "") -> str:
+        """Of its collection: of one namespace, or of all."""
+        root = f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
+        return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
+
 
 POD = Kind("", "v1", "Pod", "pods", True, ("status", "eviction", "binding"))
 NODE = Kind("", "v1", "Node", "nodes", False, ("status",))
 DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets", True, ("status",))
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("status",))
 NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("status",))
-CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", False)
-CLUSTER_ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", False)
+RBAC = "rbac.authorization.k8s.io"
+CLUSTER_ROLE = Kind(RBAC, "v1", "ClusterRole", "clusterroles", False)
+CLUSTER_ROLE_BINDING = Kind(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", False)
 _KNOWN = (
     POD,
     NODE,

@@ -1,0 +1,172 @@
+"""A running control plane behind the same interface as the fake cluster."""
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from spillway_local.control_plane import rights
+from spillway_local.control_plane.client import Client
+from spillway_local.control_plane.etcd import compact
+from spillway_local.control_plane.front import Front
+from spillway_local.control_plane.plane import ControlPlane
+from spillway_local.control_plane.watching import Watching
+from spillway_local.kube_api.access import TESTER, as_rules
+from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, NODE, Kind, Kinds
+from spillway_local.kube_api.pods import phases
+from spillway_local.kube_api.protocol import Clock, Object, What
+from spillway_local.kube_api.refusals import Refusal
+from spillway_local.kube_api.served import Served
+
+_SERVERS_OWN = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields")
+_FREED = {"metadata": {"finalizers": None}}
+_TRIES = 20  # of a write that others come before
+
+
+class RealCluster(Served):
+    """When it stops, all objects are gone that were made through it; one plane serves one after the other."""
+
+    def __init__(self, plane: ControlPlane, clock: Clock) -> None:
+        """`clock` is the caller's; the server's own time is that of the machine."""
+        self._kinds = Kinds()
+        super().__init__(Front(plane.url, plane.ca_file, self._kinds), clock)
+        self._plane = plane
+        self._client = Client(plane.url, plane.ca_file, plane.token)
+        self._added: dict[Kind, list[Object]] = {}
+        self._watches: list[Watching] = []
+
+    def start(self) -> Self:
+        rights.grant(self._client, TESTER, rights.ALL)
+        return super().start()
+
+    def stop(self) -> None:
+        """Also takes away all that was made."""
+        for watch in self._watches:
+            watch.end()
+        self._watches.clear()
+        super().stop()
+        self._empty()
+        self._client.close()
+
+    @property
+    def tokens(self) -> Mapping[str, str]:
+        return self._plane.tokens
+
+    @property
+    def token(self) -> str:
+        return self._plane.tokens[TESTER]
+
+    def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
+        """By a ClusterRole; returns when the server's authorizer knows it."""
+        rights.grant(self._client, TESTER, rights.ALL if rules is None else as_rules(rules))
+
+    def add(self, obj: Object) -> Object:
+        """Creates it and then gives it its status; raises Refusal.
+
+        Its namespace is made when there is none. A ClusterRoleBinding comes after its role, and counts on return.
+        """
+        if "items" in obj:
+            for item in obj["items"]:
+                self.add({"apiVersion": obj.get("apiVersion", "v1"), "kind": obj["kind"].removesuffix("List"), **item})
+            return obj
+        meta = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS_OWN}
+        kind = self._kinds.of(obj["apiVersion"], obj["kind"], "namespace" in meta)
+        namespace = meta.setdefault("namespace", "default") if kind.namespaced else ""
+        if namespace:
+            self._have_namespace(namespace)
+        made = self._create(kind, {**obj, "metadata": meta})
+        if obj.get("status") and "status" in kind.subresources and kind is not NODE:  # a node is created with its own
+            made = self._client.ask("PUT", f"{_path_of(kind, made)}/status", {**made, "status": obj["status"]})
+        if kind is CLUSTER_ROLE_BINDING:
+            rights.follow(self._client, made)
+        return made
+
+    def get(self, kind: str, name: str, namespace: str | None = None) -> Object | None:
+        try:
+            found: Object = self._client.get(self._one(kind, name, namespace))
+        except Refusal as refusal:
+            if refusal.code != 404:
+                raise
+            return None
+        return found
+
+    def objects(self, kind: str) -> list[Object]:
+        found = self._kinds.named(kind)
+        head = {"kind": found.name, "apiVersion": found.api_version}
+        return [{**head, **item} for item in self._client.get(found.path())["items"]]
+
+    def edit(self, kind: str, name: str, change: Callable[[Object], None], namespace: str | None = None) -> Object:
+        path = self._one(kind, name, namespace)
+        for attempt in range(_TRIES):
+            old: Object = self._client.get(path)
+            new = copy.deepcopy(old)
+            change(new)
+            try:
+                if {**new, "status": None} != {**old, "status": None}:
+                    old = self._client.ask("PUT", path, new)
+                if new.get("status") != old.get("status") and "status" in self._kinds.named(kind).subresources:
+                    old = self._client.ask("PUT", f"{path}/status", {**old, "status": new.get("status")})
+            except Refusal as refusal:
+                if refusal.code != 409 or attempt + 1 == _TRIES:
+                    raise
+                continue
+            break
+        return old
+
+    def remove(self, kind: str, name: str, namespace: str | None = None, grace_s: int = 0) -> None:
+        self._client.ask("DELETE", self._one(kind, name, namespace), {"gracePeriodSeconds": grace_s})
+
+    def watch(self, kind: str, listener: Callable[[What, Object], None]) -> Callable[[], None]:
+        found = self._kinds.named(kind)
+        watching = Watching(self._client, found, found.path(), listener)
+        self._watches.append(watching)
+        return watching.end
+
+    def phases(self) -> Counter[str]:
+        return phases(self.objects("Pod"))
+
+    def compact(self) -> None:
+        """As etcd is compacted every five minutes; the server is started anew, since it caches what is younger than it."""
+        compact(self._plane.etcd_url)
+        self._plane.restart_apiserver()
+
+    def _one(self, kind: str, name: str, namespace: str | None) -> str:
+        found = self._kinds.named(kind)
+        return f"{found.path((namespace or 'default') if found.namespaced else '')}/{name}"
+
+    def _create(self, kind: Kind, obj: Object) -> Object:
+        namespace = obj["metadata"].get("namespace", "")
+        made: Object = self._client.ask("POST", kind.path(namespace), obj)
+        self._added.setdefault(kind, []).append(made)
+        return made
+
+    def _have_namespace(self, name: str) -> None:
+        """It stays: without its controller a namespace never goes, and nothing more can be made in it."""
+        if self.get("Namespace", name) is None:
+            self._client.ask("POST", NAMESPACE.path(), {"metadata": {"name": name}})
+
+    def _empty(self) -> None:
+        for binding in self._added.pop(CLUSTER_ROLE_BINDING, ()):
+            rights.forget(self._client, binding)
+        created = {resource for verb, resource in self.requests if verb == "create"}
+        for role in self._added.pop(CLUSTER_ROLE, ()):  # by name: a server has many of its own
+            self._client.ask("DELETE", _path_of(CLUSTER_ROLE, role))
+        for kind in [kind for kind in self._kinds if kind in self._added or kind.plural in created]:
+            self._clear(kind)
+        self._added.clear()
+
+    def _clear(self, kind: Kind) -> None:
+        for _ in range(_TRIES):
+            items = self._client.get(kind.path())["items"]
+            if not items:
+                return
+            for one in items:
+                if one["metadata"].get("finalizers"):
+                    self._client.ask("PATCH", _path_of(kind, one), _FREED, "application/merge-patch+json")
+            for namespace in {one["metadata"].get("namespace", "") for one in items}:
+                self._client.ask("DELETE", kind.path(namespace), {"gracePeriodSeconds": 0})
+        raise RuntimeError(f"{kind.plural} of a test would not go: {[one['metadata']['name'] for one in items]}")
+
+
+def _path_of(kind: Kind, obj: Mapping[str, Any]) -> str:
+    return f"{kind.path(obj['metadata'].get('namespace', ''))}/{obj['metadata']['name']}"
