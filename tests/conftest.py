@@ -6,6 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from spillway import clock
+from spillway_local.clock import VirtualClock
+from spillway_local.control_plane import ControlPlane
+from spillway_local.control_plane.cluster import RealCluster
+from spillway_local.kube_api import Cluster, FakeCluster
+
 gc.set_threshold(100_000, 50, 50)  # emulated accounts are large living graphs: looking through them often finds nothing
 os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # read once by moto; loading them costs 0.2 s a mock
 
@@ -31,3 +37,39 @@ def _nothing_remembered() -> Iterator[None]:
     memo.clear()
     yield
     env.cache_clear()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--api-server", choices=("fake", "real"), default="fake",
+        help="which API server the tests that need one run against; with `real` only those are run",
+    )  # fmt: skip
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Against the real server the others would prove nothing new."""
+    if config.getoption("--api-server") == "real":
+        chosen = [item for item in items if "api_server" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    """One for all tests of a process. Without a scheduler: pods stay where a test puts them."""
+    with ControlPlane(scheduler=False) as running:
+        yield running
+
+
+@pytest.fixture
+def api_server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """An empty cluster that serves: the fake one, or with `--api-server real` a real one. What holds must hold on both.
+
+    Its clock is a VirtualClock. The fake tells its time by it; the real one has the time of the machine.
+    """
+    if request.config.getoption("--api-server") == "fake":
+        with FakeCluster(VirtualClock()) as fake:
+            yield fake
+    else:
+        with RealCluster(request.getfixturevalue("plane"), VirtualClock(clock.utcnow())) as real:
+            yield real

@@ -14,6 +14,7 @@ from spillway.aws import clients, memo
 from spillway.errors import AwsUnavailable
 from spillway.kube import read as kube
 from spillway_local import cli, dump
+from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import node, pod
 
@@ -22,10 +23,10 @@ TAGS = {"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(api_server: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
-    with mock_aws(), open_cluster() as opened:
+    with mock_aws(), open_cluster(api_server) as opened:
         clients.clear()
         memo.clear()
         for region in ("us-east-1", "us-west-2"):

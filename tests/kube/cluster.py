@@ -1,4 +1,4 @@
-"""A fake API server, a session with it, and time that passes only when a test says so."""
+"""An API server, a session with it, and time that passes only when a test says so."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ from spillway.kube import retry, session
 from spillway.kube.session import Session
 from spillway.model.access import Access
 from spillway_local.clock import VirtualClock
-from spillway_local.kube_api import FakeCluster
+from spillway_local.kube_api import Cluster
 
 
 @dataclass
 class World:
     """`waits` are the seconds that a retry would have slept."""
 
-    api: FakeCluster
+    api: Cluster
     session: Session
     time: VirtualClock
     waits: list[float]
@@ -28,10 +28,12 @@ class World:
 
 
 @contextmanager
-def open_cluster(name: str = "prod") -> Iterator[World]:
-    time = VirtualClock()
+def open_cluster(api: Cluster, name: str = "prod") -> Iterator[World]:
+    """`api` serves already, and its clock is a virtual one."""
+    time = api.clock
+    assert isinstance(time, VirtualClock)
     waits: list[float] = []
-    with pytest.MonkeyPatch.context() as patch, FakeCluster(time) as api:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "utcnow", time.now)
         patch.setattr(retry, "sleep", waits.append)
         try:

@@ -6,13 +6,14 @@ import pytest
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
 from spillway.kube.evict import Verdict, evict, pods_on
+from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import budget, daemon_of, node, pod
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with open_cluster() as opened:
+def world(api_server: Cluster) -> Iterator[World]:
+    with open_cluster(api_server) as opened:
         opened.api.add(node("n1"))
         yield opened
 

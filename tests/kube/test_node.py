@@ -8,6 +8,7 @@ import pytest
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
 from spillway.kube import node as nodes
+from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import node
 
@@ -17,8 +18,8 @@ OURS = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1767225600", "effect"
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with open_cluster() as opened:
+def world(api_server: Cluster) -> Iterator[World]:
+    with open_cluster(api_server) as opened:
         yield opened
 
 

@@ -12,13 +12,14 @@ from spillway.kube.read import read
 from spillway.kube.session import Session
 from spillway.model.access import Access
 from spillway.model.cluster import PodState
+from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import budget, node, pod
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with open_cluster() as opened:
+def world(api_server: Cluster) -> Iterator[World]:
+    with open_cluster(api_server) as opened:
         yield opened
 
 

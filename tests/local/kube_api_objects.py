@@ -1,17 +1,16 @@
 """Builders of Kubernetes objects, and an open cluster with a client, for the tests of the fake API server."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from kubernetes import client
 
 from spillway_local.clock import VirtualClock
-from spillway_local.kube_api import FakeCluster, Timing
+from spillway_local.kube_api import Cluster, FakeCluster, Timing
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Object = dict[str, Any]
+Opened = tuple[Cluster, client.CoreV1Api]
 
 
 def new_cluster(**options: Any) -> FakeCluster:
@@ -19,14 +18,7 @@ def new_cluster(**options: Any) -> FakeCluster:
     return FakeCluster(VirtualClock(START), **options)
 
 
-@contextmanager
-def serving(**options: Any) -> Iterator[tuple[FakeCluster, client.ApiClient]]:
-    """A started cluster and a real client of it, closed in the right order."""
-    with new_cluster(**options) as cluster, client_of(cluster) as api:
-        yield cluster, api
-
-
-def client_of(cluster: FakeCluster) -> client.ApiClient:
+def client_of(cluster: Cluster) -> client.ApiClient:
     configuration = client.Configuration(host=cluster.url)
     configuration.retries = False
     api = client.ApiClient(configuration)

@@ -7,14 +7,14 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from spillway_local.kube_api import FakeCluster
-from tests.local.kube_api_objects import Object, budget, owner, pod, running, serving
+from spillway_local.kube_api import Cluster
+from tests.local.kube_api_objects import Object, Opened, budget, client_of, owner, pod, running
 
 
 @pytest.fixture
-def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
-    with serving() as (cluster, api):
-        yield cluster, client.CoreV1Api(api)
+def open_cluster(api_server: Cluster) -> Iterator[Opened]:
+    with client_of(api_server) as api:
+        yield api_server, client.CoreV1Api(api)
 
 
 def evict(core: client.CoreV1Api, name: str, **options: Any) -> Object:
@@ -25,26 +25,26 @@ def evict(core: client.CoreV1Api, name: str, **options: Any) -> Object:
     return status
 
 
-def web(cluster: FakeCluster, count: int, **more: Any) -> None:
+def web(cluster: Cluster, count: int, **more: Any) -> None:
     for number in range(count):
         cluster.add(running(f"web-{number}", on="n", labels={"app": "web"}, **more))
 
 
-def allowed(cluster: FakeCluster) -> int:
+def allowed(cluster: Cluster) -> int:
     found = cluster.get("PodDisruptionBudget", "b") or {}
     cluster.records("PodDisruptionBudget")
     found = cluster.get("PodDisruptionBudget", "b") or {}
     return int(found["status"]["disruptionsAllowed"])
 
 
-def test_without_a_budget_the_pod_is_deleted_with_its_grace(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_without_a_budget_the_pod_is_deleted_with_its_grace(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     web(cluster, 1)
     assert evict(core, "web-0", grace_period_seconds=7)["status"] == "Success"
     assert cluster.get("Pod", "web-0")["metadata"]["deletionGracePeriodSeconds"] == 7  # type: ignore[index]
 
 
-def test_a_budget_allows_as_many_as_it_says_and_then_answers_429(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_budget_allows_as_many_as_it_says_and_then_answers_429(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     web(cluster, 3)
     cluster.add(budget("b", "web", minAvailable=2))
@@ -60,7 +60,7 @@ def test_a_budget_allows_as_many_as_it_says_and_then_answers_429(open_cluster: t
 
 
 def test_two_budgets_are_a_failure_of_code_500_inside_an_answer_of_201(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api],
+    open_cluster: Opened,
 ) -> None:
     cluster, core = open_cluster
     web(cluster, 3)
@@ -72,7 +72,7 @@ def test_two_budgets_are_a_failure_of_code_500_inside_an_answer_of_201(
     assert "deletionTimestamp" not in cluster.get("Pod", "web-0")["metadata"]  # type: ignore[index]
 
 
-def test_a_pod_that_does_not_run_needs_no_budget(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_pod_that_does_not_run_needs_no_budget(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(pod("web-0", labels={"app": "web"}))
     cluster.add(budget("b", "web", minAvailable=1))
@@ -82,7 +82,7 @@ def test_a_pod_that_does_not_run_needs_no_budget(open_cluster: tuple[FakeCluster
 
 @pytest.mark.parametrize(("policy", "goes"), [("IfHealthyBudget", False), ("AlwaysAllow", True)])
 def test_an_unready_pod_goes_past_a_short_budget_only_when_the_budget_says_so(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api], policy: str, goes: bool
+    open_cluster: Opened, policy: str, goes: bool
 ) -> None:
     cluster, core = open_cluster
     cluster.add(pod("web-0", labels={"app": "web"}, nodeName="n", status={"phase": "Running"}))
@@ -95,7 +95,7 @@ def test_an_unready_pod_goes_past_a_short_budget_only_when_the_budget_says_so(
     assert error.value.status == 429
 
 
-def test_an_unready_pod_goes_while_the_budget_is_met_by_others(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_an_unready_pod_goes_while_the_budget_is_met_by_others(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     web(cluster, 2)
     cluster.add(pod("sick", labels={"app": "web"}, nodeName="n", status={"phase": "Running"}))
@@ -104,7 +104,7 @@ def test_an_unready_pod_goes_while_the_budget_is_met_by_others(open_cluster: tup
     assert "deletionTimestamp" in cluster.get("Pod", "sick")["metadata"]  # type: ignore[index]
 
 
-def test_a_budget_that_nobody_has_looked_at_yet_asks_to_come_back(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_budget_that_nobody_has_looked_at_yet_asks_to_come_back(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     web(cluster, 2)
     cluster.add(budget("b", "web"))  # no figures: it keeps the status it was given, here none
@@ -127,7 +127,7 @@ def test_a_budget_that_nobody_has_looked_at_yet_asks_to_come_back(open_cluster: 
     ],
 )
 def test_disruptions_allowed_follow_from_the_scale_and_the_ready_pods(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api], spec: Object, expected: int
+    open_cluster: Opened, spec: Object, expected: int
 ) -> None:
     cluster, _ = open_cluster
     replica_set = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": {"replicas": 5}}
@@ -137,7 +137,7 @@ def test_disruptions_allowed_follow_from_the_scale_and_the_ready_pods(
     assert allowed(cluster) == expected
 
 
-def test_a_pod_that_stops_is_no_longer_healthy(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_pod_that_stops_is_no_longer_healthy(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     web(cluster, 3)
     cluster.add(budget("b", "web", minAvailable=1))
@@ -146,7 +146,7 @@ def test_a_pod_that_stops_is_no_longer_healthy(open_cluster: tuple[FakeCluster, 
     assert allowed(cluster) == 1
 
 
-def test_a_dry_run_spends_nothing(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_dry_run_spends_nothing(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     web(cluster, 2)
     cluster.add(budget("b", "web", minAvailable=1))

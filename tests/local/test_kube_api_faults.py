@@ -8,17 +8,17 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from spillway_local.kube_api import FakeCluster
-from tests.local.kube_api_objects import client_of, new_cluster, node, pod, serving
+from spillway_local.kube_api import Cluster
+from tests.local.kube_api_objects import Opened, client_of, new_cluster, node, pod
 
 
 @pytest.fixture
-def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
-    with serving() as (cluster, api):
-        yield cluster, client.CoreV1Api(api)
+def open_cluster(api_server: Cluster) -> Iterator[Opened]:
+    with client_of(api_server) as api:
+        yield api_server, client.CoreV1Api(api)
 
 
-def test_a_wrong_token_is_401(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_wrong_token_is_401(open_cluster: Opened) -> None:
     _, core = open_cluster
     core.api_client.set_default_header("Authorization", "Bearer another")
     with pytest.raises(ApiException) as error:
@@ -27,7 +27,7 @@ def test_a_wrong_token_is_401(open_cluster: tuple[FakeCluster, client.CoreV1Api]
     assert '"reason":"Unauthorized"' in error.value.body
 
 
-def test_a_rule_that_lacks_is_named_as_the_authorizer_names_it(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_rule_that_lacks_is_named_as_the_authorizer_names_it(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.allow({("list", "nodes"), ("create", "pods/eviction")})
     core.list_node()
@@ -46,7 +46,7 @@ def test_a_rule_that_lacks_is_named_as_the_authorizer_names_it(open_cluster: tup
 
 
 def test_an_injected_failure_comes_as_often_as_asked_and_with_its_advice(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api],
+    open_cluster: Opened,
 ) -> None:
     cluster, core = open_cluster
     cluster.fail("list", "nodes", 429, times=2, retry_after=3)
@@ -59,7 +59,7 @@ def test_an_injected_failure_comes_as_often_as_asked_and_with_its_advice(
     core.list_node()
 
 
-def test_a_failure_can_wait_for_the_second_page_and_for_one_name(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_failure_can_wait_for_the_second_page_and_for_one_name(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     for name in ("a", "b"):
         cluster.add(node(name))
@@ -75,7 +75,7 @@ def test_a_failure_can_wait_for_the_second_page_and_for_one_name(open_cluster: t
     assert error.value.status == 500
 
 
-def test_a_dropped_connection_is_no_answer(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_dropped_connection_is_no_answer(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.drop("list", "nodes")
     with pytest.raises(urllib3.exceptions.ProtocolError):
@@ -83,20 +83,20 @@ def test_a_dropped_connection_is_no_answer(open_cluster: tuple[FakeCluster, clie
     core.list_node()
 
 
-def test_a_server_that_hangs_runs_into_the_clients_timeout(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_server_that_hangs_runs_into_the_clients_timeout(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.hang("get", "nodes")
     with pytest.raises(urllib3.exceptions.ReadTimeoutError):
         core.read_node("n", _request_timeout=0.1)
 
 
-def test_the_date_header_tells_the_clusters_time(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_the_date_header_tells_the_clusters_time(open_cluster: Opened) -> None:
     _, core = open_cluster
     answer = core.list_node(_preload_content=False)
     assert answer.headers["Date"] == "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
-def test_large_answers_are_compressed_for_who_asks(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_large_answers_are_compressed_for_who_asks(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     for number in range(500):
         cluster.add(pod(f"p{number}"))
@@ -110,7 +110,7 @@ def test_large_answers_are_compressed_for_who_asks(open_cluster: tuple[FakeClust
     assert "Content-Encoding" not in core.list_node(_preload_content=False).headers  # small ones never are
 
 
-def test_requests_and_bytes_are_counted(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_requests_and_bytes_are_counted(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n"))
     core.list_node()
@@ -120,7 +120,7 @@ def test_requests_and_bytes_are_counted(open_cluster: tuple[FakeCluster, client.
     assert cluster.bytes_sent > 0
 
 
-def test_many_clients_at_once_lose_no_write(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_many_clients_at_once_lose_no_write(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n"))
 

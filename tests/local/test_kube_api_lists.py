@@ -6,21 +6,21 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from spillway_local.kube_api import FakeCluster
-from tests.local.kube_api_objects import node, pod, running, serving
+from spillway_local.kube_api import Cluster
+from tests.local.kube_api_objects import Opened, client_of, node, pod, running
 
 
 @pytest.fixture
-def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
-    with serving() as (cluster, api):
-        yield cluster, client.CoreV1Api(api)
+def open_cluster(api_server: Cluster) -> Iterator[Opened]:
+    with client_of(api_server) as api:
+        yield api_server, client.CoreV1Api(api)
 
 
 def names(listed: client.V1PodList) -> list[str]:
     return [one.metadata.name for one in listed.items]
 
 
-def test_pages_come_from_the_moment_of_the_first(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_pages_come_from_the_moment_of_the_first(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     for number in range(5):
         cluster.add(pod(f"p{number}"))
@@ -37,7 +37,7 @@ def test_pages_come_from_the_moment_of_the_first(open_cluster: tuple[FakeCluster
 
 
 def test_a_continue_token_ends_with_a_compaction_and_offers_an_inconsistent_rest(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api],
+    open_cluster: Opened,
 ) -> None:
     cluster, core = open_cluster
     for number in range(4):
@@ -53,7 +53,7 @@ def test_a_continue_token_ends_with_a_compaction_and_offers_an_inconsistent_rest
     assert names(core.list_pod_for_all_namespaces(limit=2, _continue=status.metadata._continue)) == ["p3"]
 
 
-def test_a_made_up_continue_token_is_a_bad_request(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_made_up_continue_token_is_a_bad_request(open_cluster: Opened) -> None:
     _, core = open_cluster
     with pytest.raises(ApiException) as error:
         core.list_node(limit=1, _continue="nonsense")
@@ -71,7 +71,7 @@ def test_a_made_up_continue_token_is_a_bad_request(open_cluster: tuple[FakeClust
         ("app,!tier", ["b", "c"]),
     ],
 )
-def test_label_selectors(open_cluster: tuple[FakeCluster, client.CoreV1Api], selector: str, found: list[str]) -> None:
+def test_label_selectors(open_cluster: Opened, selector: str, found: list[str]) -> None:
     cluster, core = open_cluster
     labels = {"a": {"app": "web", "tier": "front"}, "b": {"app": "web"}, "c": {"app": "db"}, "d": {}}
     for name, own in labels.items():
@@ -89,14 +89,14 @@ def test_label_selectors(open_cluster: tuple[FakeCluster, client.CoreV1Api], sel
         ("metadata.namespace=default", ["on-m", "on-n", "waiting"]),
     ],
 )
-def test_field_selectors(open_cluster: tuple[FakeCluster, client.CoreV1Api], selector: str, found: list[str]) -> None:
+def test_field_selectors(open_cluster: Opened, selector: str, found: list[str]) -> None:
     cluster, core = open_cluster
     for body in (running("on-n", on="n"), running("on-m", on="m"), pod("waiting")):
         cluster.add(body)
     assert names(core.list_pod_for_all_namespaces(field_selector=selector)) == found
 
 
-def test_nodes_are_selected_by_their_cordon(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_nodes_are_selected_by_their_cordon(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("open"))
     cluster.add(node("cordoned", unschedulable=True))
@@ -104,7 +104,7 @@ def test_nodes_are_selected_by_their_cordon(open_cluster: tuple[FakeCluster, cli
     assert [one.metadata.name for one in core.list_node(field_selector="spec.unschedulable=false").items] == ["open"]
 
 
-def test_a_field_that_cannot_be_selected_by_is_a_bad_request(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_field_that_cannot_be_selected_by_is_a_bad_request(open_cluster: Opened) -> None:
     _, core = open_cluster
     with pytest.raises(ApiException) as error:
         core.list_node(field_selector="spec.nodeName=n")
@@ -112,7 +112,7 @@ def test_a_field_that_cannot_be_selected_by_is_a_bad_request(open_cluster: tuple
     assert "field label not supported: spec.nodeName" in error.value.body
 
 
-def test_a_namespace_holds_its_own_pods(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_namespace_holds_its_own_pods(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(pod("a", namespace="one"))
     cluster.add(pod("a", namespace="two"))
@@ -120,7 +120,7 @@ def test_a_namespace_holds_its_own_pods(open_cluster: tuple[FakeCluster, client.
     assert [one.metadata.namespace for one in core.list_namespaced_pod("two").items] == ["two"]
 
 
-def test_a_version_of_the_future_times_out(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_version_of_the_future_times_out(open_cluster: Opened) -> None:
     _, core = open_cluster
     with pytest.raises(ApiException) as error:
         core.list_node(resource_version="999999")
@@ -128,7 +128,7 @@ def test_a_version_of_the_future_times_out(open_cluster: tuple[FakeCluster, clie
     assert "Too large resource version" in error.value.body
 
 
-def test_an_exact_version_is_now_or_gone(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_an_exact_version_is_now_or_gone(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n"))
     version = core.list_node().metadata.resource_version

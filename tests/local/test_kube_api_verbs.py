@@ -6,16 +6,16 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from spillway_local.kube_api import FakeCluster
-from tests.local.kube_api_objects import budget, node, pod, running, serving
+from spillway_local.kube_api import Cluster
+from tests.local.kube_api_objects import Opened, budget, client_of, node, pod, running
 
 MERGE = {"_content_type": "application/merge-patch+json"}
 
 
 @pytest.fixture
-def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
-    with serving() as (cluster, api):
-        yield cluster, client.CoreV1Api(api)
+def open_cluster(api_server: Cluster) -> Iterator[Opened]:
+    with client_of(api_server) as api:
+        yield api_server, client.CoreV1Api(api)
 
 
 def refused(error: pytest.ExceptionInfo[ApiException]) -> tuple[int, str]:
@@ -23,7 +23,7 @@ def refused(error: pytest.ExceptionInfo[ApiException]) -> tuple[int, str]:
     return error.value.status, error.value.body
 
 
-def test_a_created_object_gets_uid_time_and_version(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_created_object_gets_uid_time_and_version(open_cluster: Opened) -> None:
     _, core = open_cluster
     made = core.create_namespaced_pod("default", pod("a"))
     assert made.metadata.uid
@@ -32,7 +32,7 @@ def test_a_created_object_gets_uid_time_and_version(open_cluster: tuple[FakeClus
     assert (made.status.phase, made.spec.scheduler_name, made.metadata.namespace) == ("Pending", "default-scheduler", "default")
 
 
-def test_a_name_is_taken_once(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_name_is_taken_once(open_cluster: Opened) -> None:
     _, core = open_cluster
     core.create_node(node("n"))
     with pytest.raises(ApiException) as error:
@@ -43,7 +43,7 @@ def test_a_name_is_taken_once(open_cluster: tuple[FakeCluster, client.CoreV1Api]
     assert r"nodes \"n\" already exists" in body
 
 
-def test_a_quantity_that_is_none_is_a_bad_request(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_quantity_that_is_none_is_a_bad_request(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     with pytest.raises(ApiException) as error:
         core.create_namespaced_pod("default", pod("p", cpu="lots"))
@@ -53,7 +53,7 @@ def test_a_quantity_that_is_none_is_a_bad_request(open_cluster: tuple[FakeCluste
     assert cluster.objects("Pod") == []
 
 
-def test_a_missing_object_is_named_in_the_answer(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_missing_object_is_named_in_the_answer(open_cluster: Opened) -> None:
     _, core = open_cluster
     with pytest.raises(ApiException) as error:
         core.read_namespaced_pod("gone", "default")
@@ -62,7 +62,7 @@ def test_a_missing_object_is_named_in_the_answer(open_cluster: tuple[FakeCluster
     assert r"pods \"gone\" not found" in body
 
 
-def test_a_resource_that_the_server_does_not_have_is_404(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_resource_that_the_server_does_not_have_is_404(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     custom = client.CustomObjectsApi(core.api_client)
     with pytest.raises(ApiException) as error:
@@ -72,7 +72,7 @@ def test_a_resource_that_the_server_does_not_have_is_404(open_cluster: tuple[Fak
     assert custom.list_cluster_custom_object("scheduling.x-k8s.io", "v1alpha1", "podgroups")["items"] == []
 
 
-def test_a_stale_replace_is_a_conflict(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_stale_replace_is_a_conflict(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n"))
     old = core.read_node("n")
@@ -85,7 +85,7 @@ def test_a_stale_replace_is_a_conflict(open_cluster: tuple[FakeCluster, client.C
     assert "the object has been modified; please apply your changes to the latest version and try again" in body
 
 
-def test_a_patch_with_a_stale_version_is_a_conflict_too(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_patch_with_a_stale_version_is_a_conflict_too(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     version = cluster.add(node("n"))["metadata"]["resourceVersion"]
     core.patch_node("n", {"metadata": {"resourceVersion": version}, "spec": {"unschedulable": True}})
@@ -94,21 +94,21 @@ def test_a_patch_with_a_stale_version_is_a_conflict_too(open_cluster: tuple[Fake
     assert error.value.status == 409
 
 
-def test_a_write_that_changes_nothing_makes_no_new_version(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_write_that_changes_nothing_makes_no_new_version(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n", labels={"a": "b"}))
     before = core.read_node("n").metadata.resource_version
     assert core.patch_node("n", {"metadata": {"labels": {"a": "b"}}}).metadata.resource_version == before
 
 
-def test_taints_are_one_value_so_a_patch_replaces_all_of_them(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_taints_are_one_value_so_a_patch_replaces_all_of_them(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n", taints=[{"key": "old", "effect": "NoSchedule"}]))
     core.patch_node("n", {"spec": {"taints": [{"key": "new", "effect": "NoSchedule"}]}})
     assert [taint.key for taint in core.read_node("n").spec.taints] == ["new"]
 
 
-def test_conditions_are_merged_by_type(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_conditions_are_merged_by_type(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(running("p", on="n"))
     core.patch_namespaced_pod_status("p", "default", {"status": {"conditions": [{"type": "Mine", "status": "True"}]}})
@@ -116,7 +116,7 @@ def test_conditions_are_merged_by_type(open_cluster: tuple[FakeCluster, client.C
 
 
 def test_a_write_to_the_object_leaves_its_status_alone_and_the_other_way_round(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api],
+    open_cluster: Opened,
 ) -> None:
     cluster, core = open_cluster
     cluster.add(pod("p"))
@@ -128,7 +128,7 @@ def test_a_write_to_the_object_leaves_its_status_alone_and_the_other_way_round(
     )  # fmt: skip
 
 
-def test_json_patch_tests_before_it_writes(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_json_patch_tests_before_it_writes(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n", labels={"a": "b"}))
     core.patch_node(
@@ -140,7 +140,7 @@ def test_json_patch_tests_before_it_writes(open_cluster: tuple[FakeCluster, clie
     assert error.value.status == 422
 
 
-def test_a_merge_patch_removes_with_null(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_merge_patch_removes_with_null(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n", labels={"a": "b", "c": "d"}))
     core.patch_node("n", {"metadata": {"labels": {"a": None}}}, **MERGE)
@@ -148,7 +148,7 @@ def test_a_merge_patch_removes_with_null(open_cluster: tuple[FakeCluster, client
 
 
 def test_a_running_pod_is_given_its_grace_and_a_waiting_one_goes_at_once(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api],
+    open_cluster: Opened,
 ) -> None:
     cluster, core = open_cluster
     cluster.add(running("bound", on="n"))
@@ -161,7 +161,7 @@ def test_a_running_pod_is_given_its_grace_and_a_waiting_one_goes_at_once(
     assert cluster.get("Pod", "waiting") is None
 
 
-def test_a_delete_with_another_uid_is_a_conflict(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_delete_with_another_uid_is_a_conflict(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     uid = cluster.add(node("n"))["metadata"]["uid"]
     with pytest.raises(ApiException) as error:
@@ -171,7 +171,7 @@ def test_a_delete_with_another_uid_is_a_conflict(open_cluster: tuple[FakeCluster
     assert cluster.objects("Node") == []
 
 
-def test_an_object_with_finalizers_goes_when_the_last_is_taken_off(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_an_object_with_finalizers_goes_when_the_last_is_taken_off(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     held = node("n")
     held["metadata"]["finalizers"] = ["example.com/keep"]
@@ -182,7 +182,7 @@ def test_an_object_with_finalizers_goes_when_the_last_is_taken_off(open_cluster:
     assert cluster.get("Node", "n") is None
 
 
-def test_a_pod_is_bound_once(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_pod_is_bound_once(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(pod("p"))
     target = client.V1ObjectReference(kind="Node", name="n")
@@ -196,7 +196,7 @@ def test_a_pod_is_bound_once(open_cluster: tuple[FakeCluster, client.CoreV1Api])
     assert error.value.status == 409
 
 
-def test_dry_run_writes_nothing(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_dry_run_writes_nothing(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("n"))
     core.create_node(node("m"), dry_run="All")
@@ -205,7 +205,7 @@ def test_dry_run_writes_nothing(open_cluster: tuple[FakeCluster, client.CoreV1Ap
     assert [(one["metadata"]["name"], one["spec"]) for one in cluster.objects("Node")] == [("n", {})]
 
 
-def test_a_collection_can_be_deleted_by_label(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_collection_can_be_deleted_by_label(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     for name in ("a", "b", "c"):
         cluster.add(pod(name, labels={"keep": str(name == "c").lower()}))
@@ -213,7 +213,7 @@ def test_a_collection_can_be_deleted_by_label(open_cluster: tuple[FakeCluster, c
     assert [one["metadata"]["name"] for one in cluster.objects("Pod")] == ["c"]
 
 
-def test_other_groups_are_served_too(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_other_groups_are_served_too(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(budget("b", "web", minAvailable=1))
     cluster.add({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {"template": {"spec": {}}}})
@@ -224,7 +224,7 @@ def test_other_groups_are_served_too(open_cluster: tuple[FakeCluster, client.Cor
     assert "kind" not in listed["items"][0]  # as in a real list
 
 
-def test_version_and_groups_can_be_asked_for(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_version_and_groups_can_be_asked_for(open_cluster: Opened) -> None:
     _, core = open_cluster
     assert client.VersionApi(core.api_client).get_code().git_version.startswith("v1.")
     groups = [group.name for group in client.ApisApi(core.api_client).get_api_versions().groups]

@@ -9,14 +9,14 @@ from kubernetes import client, watch
 from kubernetes.client.exceptions import ApiException
 
 from spillway_local.clock import VirtualClock
-from spillway_local.kube_api import FakeCluster
-from tests.local.kube_api_objects import node, pod, serving
+from spillway_local.kube_api import Cluster
+from tests.local.kube_api_objects import Opened, client_of, node, pod
 
 
 @pytest.fixture
-def open_cluster() -> Iterator[tuple[FakeCluster, client.CoreV1Api]]:
-    with serving() as (cluster, api):
-        yield cluster, client.CoreV1Api(api)
+def open_cluster(api_server: Cluster) -> Iterator[Opened]:
+    with client_of(api_server) as api:
+        yield api_server, client.CoreV1Api(api)
 
 
 def first(count: int, call: Callable[..., Any], **options: Any) -> list[tuple[str, str]]:
@@ -29,14 +29,14 @@ def first(count: int, call: Callable[..., Any], **options: Any) -> list[tuple[st
     return events
 
 
-def test_what_there_is_comes_first_when_no_version_is_given(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_what_there_is_comes_first_when_no_version_is_given(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("a"))
     cluster.add(node("b"))
     assert first(2, core.list_node) == [("ADDED", "a"), ("ADDED", "b")]
 
 
-def test_changes_since_a_list_come_in_their_order(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_changes_since_a_list_come_in_their_order(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(node("a"))
     version = core.list_node().metadata.resource_version
@@ -47,7 +47,7 @@ def test_changes_since_a_list_come_in_their_order(open_cluster: tuple[FakeCluste
     assert first(3, core.list_node, resource_version=version) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
 
 
-def test_a_change_reaches_an_open_watch_at_once(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_change_reaches_an_open_watch_at_once(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     stream = watch.Watch()
     threading.Timer(0.1, lambda: cluster.add(node("late"))).start()
@@ -57,7 +57,7 @@ def test_a_change_reaches_an_open_watch_at_once(open_cluster: tuple[FakeCluster,
 
 
 def test_an_object_that_leaves_the_selection_is_deleted_for_its_watcher(
-    open_cluster: tuple[FakeCluster, client.CoreV1Api],
+    open_cluster: Opened,
 ) -> None:
     cluster, core = open_cluster
     version = cluster.add(pod("p"))["metadata"]["resourceVersion"]
@@ -67,12 +67,12 @@ def test_an_object_that_leaves_the_selection_is_deleted_for_its_watcher(
     assert first(1, core.list_pod_for_all_namespaces, **options) == [("DELETED", "p")]
 
 
-def test_it_ends_in_real_time_too_for_who_drives_no_clock(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_it_ends_in_real_time_too_for_who_drives_no_clock(open_cluster: Opened) -> None:
     _, core = open_cluster
     assert list(watch.Watch().stream(core.list_node, timeout_seconds=1)) == []
 
 
-def test_a_version_that_was_compacted_away_is_gone(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_a_version_that_was_compacted_away_is_gone(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     version = cluster.add(node("a"))["metadata"]["resourceVersion"]
     cluster.add(node("b"))
@@ -83,7 +83,7 @@ def test_a_version_that_was_compacted_away_is_gone(open_cluster: tuple[FakeClust
     assert "too old resource version" in str(error.value.reason)
 
 
-def test_it_ends_in_virtual_time_when_that_is_driven(open_cluster: tuple[FakeCluster, client.CoreV1Api]) -> None:
+def test_it_ends_in_virtual_time_when_that_is_driven(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     clock = cluster.clock
     assert isinstance(clock, VirtualClock)
