@@ -120,7 +120,7 @@ def _read_cluster(folder: Path, meta: Meta) -> ClusterSnapshot:
             objects.add(raw)
         except msgspec.ValidationError as error:
             raise DumpError(str(file), *field(error)) from error
-    return _named(decode.reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version))
+    return named(decode.reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version))
 
 
 def _check_kubernetes(file: Path, top: Mapping[str, msgspec.Raw]) -> None:
@@ -141,10 +141,10 @@ def _read_fleet(folder: Path, meta: Meta) -> FleetSnapshot:
     """A dump without fleet is a cluster without groups."""
     regions = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     answers = {region.name: _region(region) for region in regions}
-    return _named(fleet.reduce(meta.cluster, meta.home_region, meta.now, answers))
+    return named(fleet.reduce(meta.cluster, meta.home_region, meta.now, answers))
 
 
-def _named(snapshot: S) -> S:
+def named(snapshot: S) -> S:
     """With the hash of its content as id: no table has given it one, and a plan names what it was made from."""
     return msgspec.structs.replace(snapshot, id=hashlib.sha256(encode(snapshot)).hexdigest()[:16])
 

@@ -1,0 +1,140 @@
+"""Nodes of random worlds: those that are there, with what runs on them, and those that a plan asks for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spillway.kube import markers
+from spillway.model import quantity
+from spillway.model.cluster import Taint
+from spillway.model.fleet import NodeGroup, NodeTemplate
+from spillway_local.judge import amounts, fleet, node_rules
+from spillway_local.judge.features import Feature
+from spillway_local.judge.scene import HOSTNAME, LABELS, REGION, Aim, Object, Scene, ago
+from spillway_local.judge.workload import Template, running, template
+from spillway_local.world_nodes import node_of
+
+OLD_PLAN = "0123456789abcdef"  # some earlier plan of ours, whose cordon was left behind
+GPU = "nvidia.com/gpu"
+SIZES = (5, 6, 6, 7, 8, 8, 9, 10, 12, 16, 24)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A node that is there, the pods on it, and what it has left for others."""
+
+    node: Object
+    pods: tuple[Object, ...]
+    aim: Aim
+
+
+def existing(scene: Scene, answers: dict[str, Any], groups: Sequence[NodeGroup]) -> list[Standing]:
+    """Nodes of the groups, whose instances go into `answers`, and now and then one of no group; with pods, nearly full."""
+    dice, found = scene.dice, list[Object]()
+    if Feature.EXISTING not in scene.features:
+        return []
+    counts = dict.fromkeys(range(len(groups)), 0)
+    for _ in range(dice.pick(SIZES)):
+        number = dice.randrange(len(groups))
+        group = groups[number]
+        name = f"{group.name}-{counts[number]}"
+        counts[number] += 1
+        zone = dice.pick(group.zones)
+        node = aged(scene, joined(group, name, zone, ago(dice.uniform(3700, 90000))))
+        kind = node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
+        fleet.add_instance(answers, group.name, fleet.instance_id(name), kind, zone, node["metadata"]["creationTimestamp"])
+        found.append(node)
+    if dice.chance(0.2):
+        group = dice.pick(groups)
+        found.append(aged(scene, joined(group, scene.named("lone"), group.zones[0], ago(90000))))
+    scene.node_names += [node["metadata"]["name"] for node in found]
+    return [load(scene, node) for node in found]
+
+
+def joined(group: NodeGroup, name: str, zone: str, created: str) -> Object:
+    """The Node of a new machine of the group, Ready."""
+    assert group.template is not None
+    kind = group.template.instance_types[0]
+    return registered(fleet.instance_id(name), kind, name, zone, group.template, created)
+
+
+def registered(instance: str, kind: str, name: str, zone: str, promised: NodeTemplate, created: str) -> Object:
+    """As its kubelet registers it, but for its name, which tells its world."""
+    node = node_of(REGION, instance, kind, zone, promised)
+    node["metadata"] |= {"name": name, "creationTimestamp": created}
+    node["metadata"]["labels"][HOSTNAME] = name
+    node["spec"] = {field: value for field, value in node["spec"].items() if value}
+    node["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastTransitionTime": created}]
+    node["status"]["capacity"] = dict(node["status"]["allocatable"])
+    return node
+
+
+def uncordoned(node: Mapping[str, Any]) -> Object:
+    """As `kube.node.uncordon` leaves it, and the node controller, which takes its own taint off."""
+    gone = (markers.LEAVING_TAINT, node_rules.CORDON)
+    labels = {key: value for key, value in node["metadata"]["labels"].items() if key != markers.CORDONED}
+    spec = {field: value for field, value in node["spec"].items() if field not in ("unschedulable", "taints")}
+    if taints := [taint for taint in node["spec"].get("taints") or () if taint["key"] not in gone]:
+        spec["taints"] = taints
+    return {**node, "metadata": {**node["metadata"], "labels": labels}, "spec": spec}
+
+
+def aim_of(node: Mapping[str, Any]) -> Aim:
+    taints = tuple(
+        Taint(key=one["key"], value=one.get("value", ""), effect=one["effect"]) for one in node["spec"].get("taints", ())
+    )
+    return Aim(node["metadata"]["labels"], taints, quantity.resources(node["status"]["allocatable"]))
+
+
+def aged(scene: Scene, node: Object) -> Object:
+    """What people and time did to a node since it joined."""
+    dice, labels, spec = scene.dice, node["metadata"]["labels"], node["spec"]
+    if dice.chance(0.2):
+        key = dice.pick(tuple(LABELS))
+        labels[key] = dice.pick(LABELS[key])
+    if scene.has(Feature.TAINTS, 0.1):
+        spec["taints"] = [
+            *spec.get("taints", ()),
+            {"key": "own", "value": "x", "effect": dice.pick(("NoSchedule", "NoExecute"))},
+        ]
+    if dice.chance(0.2):
+        have = quantity.resources(node["status"]["allocatable"])
+        cpu = int(have["cpu"] * dice.uniform(0.7, 1.1))
+        node["status"]["allocatable"]["cpu"] = f"{cpu}m"
+        node["status"]["capacity"]["cpu"] = f"{cpu + 100}m"
+    if scene.has(Feature.UNSCHEDULABLE, 0.15):
+        spec["unschedulable"] = True
+        taints = [{"key": node_rules.CORDON, "effect": "NoSchedule"}]
+        if dice.chance(0.5):
+            labels[markers.CORDONED] = OLD_PLAN
+            taints.append({"key": markers.LEAVING_TAINT, "value": "1767225600", "effect": "NoSchedule"})
+        spec["taints"] = [*spec.get("taints", ()), *taints]
+    return node
+
+
+def load(scene: Scene, node: Object) -> Standing:
+    """The node with pods on it: none, some, or so many that hardly any room or none at all is left."""
+    dice, name, aim = scene.dice, node["metadata"]["name"], aim_of(node)
+    free, pods = dict(aim.have), list[Object]()
+    goal = dice.pick((0.0, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0))
+    number = min(dice.pick((1, 1, 2, 3)), free["pods"]) if goal else 0
+    for left in range(number, 0, -1):
+        share = goal if left == 1 else goal * dice.uniform(0.2, 0.6)
+        asked = {"cpu": int(free["cpu"] * share), "memory": int(free["memory"] * share) // dice.pick((1, 1, 2, 3))}
+        if free.get(GPU) and dice.chance(0.2):
+            asked[GPU] = 1
+        pods.append(running(_resident(scene, f"{name}-r{left}", aim, asked), 0, name, dice.uniform(600, 3600)))
+        for resource, amount in (*asked.items(), ("pods", 1)):
+            free[resource] -= amount
+    return Standing(node, tuple(pods), Aim(aim.labels, aim.taints, free))
+
+
+def _resident(scene: Scene, name: str, aim: Aim, asked: Mapping[str, int]) -> Template:
+    """A shape like any other, but that its amounts are just these; its ports are held."""
+    form = template(scene, name, aim)
+    ports = [port for one in form.spec["containers"] for port in one.get("ports", ())]
+    rules = {field: value for field, value in form.spec.items() if field not in amounts.FIELDS}
+    spec = rules | amounts.plain(asked)
+    if ports:
+        spec["containers"][0]["ports"] = ports
+    return replace(form, spec=spec)

@@ -1,0 +1,83 @@
+"""Volumes of random pods: bound in a zone, bound where the first consumer goes, and too many for a node."""
+
+from collections.abc import Sequence
+
+from spillway_local.judge.features import Feature
+from spillway_local.judge.scene import ZONE, Object, Scene, ago, uid
+
+DRIVER = "judge.csi.spillway.io"
+
+
+def classes(scene: Scene) -> list[Object]:
+    """One class that waits for its first consumer in any zone, one that allows a single zone."""
+    if Feature.VOLUMES not in scene.features:
+        return []
+    allowed = {"key": ZONE, "values": [scene.dice.pick(scene.zones)]}
+    return [
+        {
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": scene.named(name)},
+            "provisioner": DRIVER, "volumeBindingMode": "WaitForFirstConsumer", "reclaimPolicy": "Delete",
+        } | ({"allowedTopologies": [{"matchLabelExpressions": [allowed]}]} if zoned else {})
+        for name, zoned in (("anywhere", False), ("zoned", True))
+    ]  # fmt: skip
+
+
+def of_nodes(scene: Scene, nodes: Sequence[Object]) -> list[Object]:
+    """How many volumes each node may attach."""
+    if Feature.VOLUMES not in scene.features:
+        return []
+    return [
+        {
+            "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node["metadata"]["name"]},
+            "spec": {"drivers": [{
+                "name": DRIVER, "nodeID": node["metadata"]["name"], "topologyKeys": [ZONE],
+                "allocatable": {"count": scene.dice.randint(1, 4)},
+            }]},
+        }
+        for node in nodes
+    ]  # fmt: skip
+
+
+def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
+    """A claim, with the volume that it is bound to where it is."""
+    dice = scene.dice
+    mode = "ReadWriteOncePod" if dice.chance(0.2) else "ReadWriteOnce"
+    size = {"storage": "10Gi"}
+    spec: Object = {"accessModes": [mode], "resources": {"requests": size}, "volumeMode": "Filesystem"}
+    meta = {"name": name, "namespace": namespace, "uid": uid(f"claim/{namespace}/{name}"), "creationTimestamp": ago(7200)}
+    if dice.chance(0.5):
+        spec["storageClassName"] = scene.named(dice.pick(("anywhere", "zoned")))
+        return [
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": meta,
+                "spec": spec,
+                "status": {"phase": "Pending"},
+            }
+        ]
+    zone = dice.pick(scene.zones)
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    volume = {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {
+            "capacity": size, "accessModes": [mode], "volumeMode": "Filesystem", "storageClassName": scene.named("anywhere"),
+            "persistentVolumeReclaimPolicy": "Delete", "csi": {"driver": DRIVER, "volumeHandle": f"vol-{name}"},
+            "claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name, "uid": meta["uid"],
+            },
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+        "status": {"phase": "Bound"},
+    }  # fmt: skip
+    spec |= {"storageClassName": scene.named("anywhere"), "volumeName": name}
+    bound = {"phase": "Bound", "accessModes": [mode], "capacity": size}
+    return [
+        volume,
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": bound},
+    ]
+
+
+def mount(spec: Object, name: str) -> None:
+    spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
