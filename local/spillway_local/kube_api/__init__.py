@@ -15,15 +15,15 @@ from spillway_local.kube_api.controllers import Controllers
 from spillway_local.kube_api.defaults import check
 from spillway_local.kube_api.deletion import delete
 from spillway_local.kube_api.faults import Fault, Faults
-from spillway_local.kube_api.kinds import BUDGET, NODE, POD, Kind, Kinds
-from spillway_local.kube_api.kubelet import DURATION, Kubelets, Timing
+from spillway_local.kube_api.kinds import BUDGET, POD, Kind, Kinds
+from spillway_local.kube_api.node_agent import DURATION, NodeAgent, Timing
 from spillway_local.kube_api.protocol import Clock, Cluster, Object, What
 from spillway_local.kube_api.refusals import Refusal
 from spillway_local.kube_api.scheduler import Scheduler
 from spillway_local.kube_api.server import Server, Traffic
 from spillway_local.kube_api.store import Change, Key, Record, Store
 
-__all__ = ["DURATION", "Clock", "Cluster", "FakeCluster", "Kind", "Object", "Refusal", "Timing", "What"]
+__all__ = ["DURATION", "Clock", "Cluster", "FakeCluster", "Kind", "NodeAgent", "Object", "Refusal", "Timing", "What"]
 
 
 class FakeCluster:
@@ -41,7 +41,7 @@ class FakeCluster:
         self.api = Api(self.store, self.kinds, clock)
         self.access = Access(self.store)
         self.faults = Faults()
-        self.kubelets = Kubelets(self.store, clock, timing or Timing())
+        self.agent = NodeAgent(self, timing)
         self.controllers = Controllers(self.store, self.kinds, clock)
         self.controllers.replace_lost = replace_lost
         self.scheduler = Scheduler(self.api, clock, packed=packed)
@@ -164,21 +164,18 @@ class FakeCluster:
 
     def join(self, node: Object, ready_after_s: float = 0.0) -> Object:
         """A machine's kubelet registers its node; Ready at once, or tainted not-ready until `ready_after_s`."""
-        check(NODE, node)
-        return _copy(self.kubelets.join(node, ready_after_s))
+        return self.agent.join(node, ready_after_s)
 
     def leave(self, name: str, delete_node: bool = False) -> None:
         """A machine is gone. Its node turns NotReady 40 s later and stays until deleted.
 
         With `delete_node` a cloud controller deletes it at once.
         """
-        self.kubelets.leave(name)
-        if delete_node and self.store.find(NODE, ("", name)):
-            self.remove("Node", name)
+        self.agent.leave(name, delete_node)
 
     def set_ready(self, name: str, ready: bool) -> None:
         """The kubelet of a node says that it is ready, or not."""
-        self.kubelets.set_ready(name, ready)
+        self.agent.set_ready(name, ready)
 
     # Faults
 

@@ -1,4 +1,4 @@
-"""Controllers: pods of DaemonSets on every node they fit, new pods for lost ones, the taint of cordoned nodes."""
+"""Controllers: pods of DaemonSets on every node they fit, and new pods for lost ones."""
 
 from typing import Any
 
@@ -11,7 +11,6 @@ from spillway_local.kube_api.store import Body, Change, Record, Store
 
 _SOON_S = 0.1
 _REPLACED = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
-_CORDONED = "node.kubernetes.io/unschedulable"
 # What every DaemonSet pod tolerates: pkg/controller/daemon/util/daemonset_util.go.
 _TOLERATIONS = tuple(
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect}
@@ -28,18 +27,12 @@ class Controllers:
     def __init__(self, store: Store, kinds: Kinds, clock: Clock) -> None:
         self._store, self._kinds, self._clock = store, kinds, clock
         self.replace_lost = True
-        self._cordons: set[str] = set()
         self._daemons_asked = False
         self._made = 0
         store.subscribe(self._on_change)
 
     def _on_change(self, change: Change) -> None:
         record = change.record
-        if record.kind is NODE and change.what != "DELETED":
-            cordoned, tainted = _is_cordoned(record.body)
-            if cordoned is not tainted and record.name not in self._cordons:
-                self._cordons.add(record.name)
-                self._clock.call_in(_SOON_S, lambda: self._taint(record.name))
         if record.kind in (NODE, DAEMON_SET) and change.what == "ADDED":
             self._ask_daemons()
         if record.kind is POD and change.what == "DELETED":
@@ -48,21 +41,6 @@ class Controllers:
                 self._ask_daemons()
             elif owner and owner["kind"] in _REPLACED and not pods.is_finished(record.body):
                 self._clock.call_in(_SOON_S, lambda: self._replace(record, owner))
-
-    def _taint(self, name: str) -> None:
-        """As pkg/controller/nodelifecycle does for every node that is cordoned, by whomever."""
-        with self._store.lock:
-            self._cordons.discard(name)
-            node = self._store.find(NODE, ("", name))
-            if node is None:
-                return
-            cordoned, tainted = _is_cordoned(node.body)
-            if cordoned is not tainted:
-                spec = node.body["spec"]
-                taints = [taint for taint in spec.get("taints") or () if taint["key"] != _CORDONED]
-                taints += [{"key": _CORDONED, "effect": "NoSchedule"}] if cordoned else []
-                rest = {key: value for key, value in spec.items() if key != "taints"}
-                self._store.replace(node, {**node.body, "spec": {**rest, "taints": taints} if taints else rest})
 
     def _ask_daemons(self) -> None:
         if not self._daemons_asked:
@@ -126,12 +104,6 @@ class Controllers:
             self._made += 1
             meta = {**meta, "name": f"{prefix}{_suffix(self._made)}"}
         self._store.create(POD, {"metadata": meta, "spec": spec, "status": {"phase": "Pending"}})
-
-
-def _is_cordoned(node: Body) -> tuple[bool, bool]:
-    """Whether it is cordoned, and whether the taint says so."""
-    spec = node.get("spec") or {}
-    return bool(spec.get("unschedulable")), any(taint["key"] == _CORDONED for taint in spec.get("taints") or ())
 
 
 def _owner(record: Record) -> Body:
