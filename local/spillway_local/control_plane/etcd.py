@@ -12,9 +12,9 @@ _MARKER = b64encode(b"compact_rev_key").decode()  # how the API servers of one e
 
 def compact(url: str) -> None:
     """Versions before now are gone when it returns."""
-    revision = _call(url, "range", {"key": _MARKER})["header"]["revision"]
-    _call(url, "put", {"key": _MARKER, "value": b64encode(revision.encode()).decode()})
-    _call(url, "compaction", {"revision": revision, "physical": True})
+    revision = int(_call(url, "range", {"key": _MARKER})["header"]["revision"]) + 1  # the next write's, which is ours
+    made = _call(url, "put", {"key": _MARKER, "value": b64encode(str(revision).encode()).decode()})
+    _call(url, "compaction", {"revision": made["header"]["revision"], "physical": True})
 
 
 def _call(url: str, verb: str, order: Mapping[str, Any]) -> Any:

@@ -1,8 +1,8 @@
 """Keeps the processes of a control plane, and ends them all when its own input ends: when the run that started it stops,
 is interrupted, or is killed without a word. Started by `processes`, not by people.
 
-Reads one JSON object a line: {"start": name, "argv": [...], "log": path}, {"stop": name} or {"runs": name}; answers each
-with one: {"pid": ...} or {"failed": why}, {"stopped": name}, {"runs": true or false}.
+Reads one JSON object a line: {"start": name, "argv": [...], "log": path}, {"stop": name}, {"kill": name} or {"runs": name};
+answers each with one: {"pid": ...} or {"failed": why}, {"stopped": name}, {"runs": true or false}.
 """
 
 import json
@@ -34,6 +34,10 @@ def _carry_out(order: Mapping[str, Any], children: dict[str, subprocess.Popen[by
         if child := children.pop(name, None):
             end(child)
         return {"stopped": name}
+    if name := order.get("kill"):
+        children[name].kill()
+        children[name].wait()
+        return {"stopped": name}  # its place in the order of ends is kept for the one that follows it
     if name := order.get("runs"):
         return {"runs": name in children and children[name].poll() is None}
     try:

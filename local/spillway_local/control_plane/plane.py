@@ -76,7 +76,7 @@ class ControlPlane:
     def restart_apiserver(self) -> None:
         """Returns when it is ready again: what it had cached is forgotten, all connections were cut."""
         assert self._processes is not None
-        self._processes.stop("kube-apiserver")
+        self._processes.kill("kube-apiserver")  # asked to end, it would wait for those who watch
         self._processes.start("kube-apiserver", self._apiserver(urlsplit(self.url).port or 0))
         self._wait("kube-apiserver", f"{self.url}/readyz")
 
@@ -119,7 +119,7 @@ class ControlPlane:
             f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
             # Pods come without service accounts, and nobody but us taints nodes: no node lifecycle controller runs here.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
-            "--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false",
+            "--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false", "--delete-collection-workers=8",
         ]  # fmt: skip
 
     def _scheduler(self, port: int) -> list[str]:

@@ -30,6 +30,10 @@ class Processes:
         """Returns when it is gone."""
         self._order({"stop": name})
 
+    def kill(self, name: str) -> None:
+        """Without a word to it; returns when it is gone."""
+        self._order({"kill": name})
+
     def stop_all(self) -> None:
         """The last started first; returns when all are gone, the keeper as well."""
         if self._keeper.stdin:
