@@ -23,6 +23,7 @@ WORKLOADS = (
     "namespace-controller", "pod-garbage-collector-controller", "replicaset-controller",
 )  # fmt: skip
 """Those that make, replace and collect pods. Objects whose owner does not exist are collected too."""
+_GO = {"GOGC": "400"}  # a plane lives for minutes: memory is cheaper than a fifth of its time
 _READY_S = 60.0
 _TRIES = 3  # a free port may be taken before the process that it was meant for listens
 
@@ -52,7 +53,7 @@ class ControlPlane:
         """Returns when the API server is ready; raises RuntimeError with the last words of what did not start."""
         for attempt in range(_TRIES):
             self.folder = Path(tempfile.mkdtemp(prefix="spillway-plane-"))
-            self._processes = Processes(self.folder)
+            self._processes = Processes(self.folder, _GO)
             try:
                 self._start(self._processes)
             except _PortTaken:

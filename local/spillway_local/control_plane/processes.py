@@ -1,10 +1,11 @@
 """The processes of one plane: started and ended by name, all of them gone when this process is, however it ends."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from spillway_local.control_plane import keeper
 
 
 class Processes:
-    """`folder` takes a log for each process."""
+    """`folder` takes a log for each process; each gets `environment` beside this process's own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self._folder = folder
         self._keeper = subprocess.Popen(
-            [sys.executable, keeper.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, keeper.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **(environment or {})},
         )  # fmt: skip
 
     def start(self, name: str, argv: Sequence[str]) -> None:

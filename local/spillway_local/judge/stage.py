@@ -2,23 +2,21 @@
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Any
 
-import msgspec
 import urllib3
 
 from spillway_local.control_plane import ControlPlane
 from spillway_local.control_plane.client import Client
-from spillway_local.kube_api.kinds import Kind, Kinds
+from spillway_local.control_plane.watching import Watching
+from spillway_local.kube_api.kinds import POD, Kind, Kinds
+from spillway_local.kube_api.protocol import Object, What
 from spillway_local.kube_api.refusals import Refusal
 
-Object = dict[str, Any]
 Key = tuple[str, str]  # namespace and name of a pod
 _THREADS = 6
 _LOOK_S = 0.05
@@ -27,17 +25,8 @@ _QUEUES = re.compile(r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)$', re.MULT
 _BUSY = ("active", "backoff")
 _CANARY = "canary"
 _OWN_STATUS = frozenset({"PersistentVolume", "PersistentVolumeClaim"})  # read by the scheduler; creating drops it
-_FIRST = (
-    "Namespace",
-    "PriorityClass",
-    "StorageClass",
-    "CSIDriver",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "CSINode",
-    "Node",
-)
-_KEPT = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
+_SHARED = ("Namespace", "PriorityClass", "RuntimeClass")  # stay from world to world
+_FIRST = (*_SHARED, "StorageClass", "PersistentVolume", "PersistentVolumeClaim", "CSINode", "Node")
 
 
 class NotAtRest(RuntimeError):
@@ -55,35 +44,10 @@ class Verdict:
     def is_told(self) -> bool:
         return bool(self.node or self.message)
 
-
-class _Condition(msgspec.Struct):
-    type: str
-    status: str
-    message: str = ""
-
-
-class _Metadata(msgspec.Struct):
-    name: str
-    namespace: str = ""
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-
-
-class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: _Pod
+    @property
+    def text(self) -> str:
+        """Without what the scheduler says about preemption."""
+        return f"bound to {self.node}" if self.node else self.message.partition(" preemption:")[0] or "no word"
 
 
 class Stage:
@@ -97,17 +61,17 @@ class Stage:
         self._kinds = Kinds()
         self._pods: dict[Key, Verdict] = {}
         self._lock = threading.Lock()
-        self._stream = self._client.stream("/api/v1/pods?watch=true")
-        self._watcher = threading.Thread(target=self._watch, name="stage-watch", daemon=True)
+        self._watching: Watching | None = None
+        self._shared: set[tuple[str, str]] = set()
         self._canaries = 0
 
     def __enter__(self) -> "Stage":
-        self._watcher.start()
+        self._watching = Watching(self._client, POD, _path(POD), self._note)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stream.shutdown()
-        self._watcher.join()
+        if self._watching:
+            self._watching.end()
         self._threads.shutdown()
         self._scheduler.clear()
         self._client.close()
@@ -121,7 +85,11 @@ class Stage:
         """
         by_kind: dict[str, list[Object]] = {}
         for obj in objects:
-            by_kind.setdefault(obj["kind"], []).append(obj)
+            name = obj["kind"], obj["metadata"]["name"]
+            if name not in self._shared:
+                by_kind.setdefault(obj["kind"], []).append(obj)
+            if obj["kind"] in _SHARED:
+                self._shared.add(name)
         pods = by_kind.pop("Pod", [])
         for kind in sorted(by_kind, key=lambda kind: _FIRST.index(kind) if kind in _FIRST else len(_FIRST)):
             list(self._threads.map(self._create, by_kind[kind]))
@@ -143,8 +111,19 @@ class Stage:
 
         list(self._threads.map(write, pods.items()))
 
+    def replace(self, nodes: Iterable[Object]) -> None:
+        """Writes the labels and the spec of nodes that are there."""
+
+        def write(node: Object) -> None:
+            path = f"/api/v1/nodes/{node['metadata']['name']}"
+            now = self._client.get(path)
+            meta = {**now["metadata"], "labels": node["metadata"].get("labels", {})}
+            self._client.ask("PUT", path, {**now, "metadata": meta, "spec": node["spec"]})
+
+        list(self._threads.map(write, nodes))
+
     def clear(self) -> None:
-        """Empties the plane of nodes, pods and what volumes need; namespaces and priority classes stay."""
+        """Empties the plane of nodes, pods and what volumes need."""
         namespaces = {namespace for namespace, _ in self.verdicts()}
         paths = [f"/api/v1/namespaces/{namespace}/pods" for namespace in sorted(namespaces)]
         paths += [f"/api/v1/namespaces/{namespace}/persistentvolumeclaims" for namespace in sorted(namespaces - {"default"})]
@@ -184,13 +163,15 @@ class Stage:
         return self.verdicts()
 
     def _is_at_rest(self) -> bool:
+        unbound = [verdict for verdict in self.verdicts().values() if not verdict.node]
+        if not all(one.message for one in unbound):
+            return False
         page = self._scheduler.request("GET", self._metrics)
         queues = {name: int(float(count)) for name, count in _QUEUES.findall(page.data.decode())}
-        unbound = [verdict for verdict in self.verdicts().values() if not verdict.node]
         parked = sum(count for name, count in queues.items() if name not in _BUSY)
-        return not any(queues[name] for name in _BUSY) and parked == len(unbound) and all(one.message for one in unbound)
+        return not any(queues[name] for name in _BUSY) and parked == len(unbound)
 
-    def _until(self, holds: Any, problem: str) -> None:
+    def _until(self, holds: Callable[[], bool], problem: str) -> None:
         end = monotonic() + _LIMIT_S
         while not holds():
             if monotonic() > end:
@@ -207,41 +188,33 @@ class Stage:
         try:
             made = self._client.ask("POST", _path(kind, obj["metadata"].get("namespace", "")), obj)
         except Refusal as refusal:
-            if refusal.reason == "AlreadyExists" and kind.name in ("Namespace", "PriorityClass"):
-                return
+            if refusal.reason == "AlreadyExists" and kind.name in _SHARED:
+                return  # another stage on this plane was here before
             raise
         if kind.name in _OWN_STATUS:
             path = f"{_path(kind, obj['metadata'].get('namespace', ''))}/{obj['metadata']['name']}/status"
             self._client.ask("PUT", path, {**made, "status": obj["status"]})
         if kind.name == "Pod":
             with self._lock:
-                key = obj["metadata"]["namespace"], obj["metadata"]["name"]
-                self._pods.setdefault(key, Verdict(obj["spec"].get("nodeName", "")))
+                self._pods.setdefault(key_of(obj), Verdict(obj["spec"].get("nodeName", "")))
 
-    def _watch(self) -> None:
-        decoder = msgspec.json.Decoder(_Event)
-        with suppress(urllib3.exceptions.HTTPError, OSError):  # ends when the stage does
-            for line in _lines(self._stream):
-                event = decoder.decode(line)
-                pod = event.object
-                key = pod.metadata.namespace, pod.metadata.name
-                with self._lock:
-                    if event.type == "DELETED":
-                        self._pods.pop(key, None)
-                    else:
-                        self._pods[key] = _verdict(pod)
+    def _note(self, what: What, pod: Object) -> None:
+        with self._lock:
+            if what == "DELETED":
+                self._pods.pop(key_of(pod), None)
+            else:
+                self._pods[key_of(pod)] = _verdict(pod)
 
 
-def _verdict(pod: _Pod) -> Verdict:
-    refused = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status == "False"]
-    return Verdict(pod.spec.node_name, refused[0].message if refused and not pod.spec.node_name else "")
+def key_of(pod: Object) -> Key:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
-def _lines(stream: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    rest = b""
-    for chunk in stream.stream(amt=None):
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from (line for line in whole if line)
+def _verdict(pod: Object) -> Verdict:
+    node = pod["spec"].get("nodeName", "")
+    conditions = pod["status"].get("conditions") or ()
+    refused = [one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"]
+    return Verdict(node, refused[0].get("message", "") if refused and not node else "")
 
 
 def _path(kind: Kind, namespace: str = "") -> str:

@@ -1,0 +1,69 @@
+"""Each pod pinned to the node that the plan means for it: whatever the plan says must come true, to the last pod.
+
+Exactly the plan's nodes are made, then the pods that it serves, in its order, each allowed on its own node only; then
+the others, allowed everywhere. Served pods that are not bound break a rule of the scheduler's that we do not know;
+unserved pods that are bound found room that we left unused.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spillway_local.judge.scene import Object
+from spillway_local.judge.stage import Key, Stage, Verdict, key_of
+from spillway_local.judge.world import Planned, RandomWorld
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """`ours` is what the plan said of the pod, `theirs` what the scheduler did."""
+
+    seed: int
+    pod: Key
+    ours: str
+    theirs: str
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}: pod {'/'.join(self.pod)}: plan: {self.ours}; scheduler: {self.theirs}"
+
+
+def judge(stage: Stage, worlds: Sequence[RandomWorld]) -> list[Disagreement]:
+    """All worlds at once; the stage is empty before and after. Raises NotAtRest and Refusal."""
+    plans = [(world, world.plan()) for world in worlds]
+    stage.put(one for world, planned in plans for one in (*world.standing(planned), *planned.nodes.values()))
+    stage.put(pinned(pod, node) for _, planned in plans for pod, node in planned.assigned)
+    stage.settle()
+    stage.put(pod for _, planned in plans for pod, _ in planned.unserved)
+    found = stage.settle()
+    stage.clear()
+    return [one for world, planned in plans for one in _compare(world.seed, planned, found)]
+
+
+def _compare(seed: int, planned: Planned, found: Mapping[Key, Verdict]) -> Iterator[Disagreement]:
+    for pod, node in planned.assigned:
+        verdict = found[key_of(pod)]
+        if verdict.node != node:
+            yield Disagreement(seed, key_of(pod), f"served on {node}", verdict.text)
+    for pod, why in planned.unserved:
+        verdict = found[key_of(pod)]
+        if verdict.node:
+            yield Disagreement(seed, key_of(pod), f"unserved ({why})", verdict.text)
+
+
+def pinned(pod: Object, node: str) -> Object:
+    """The pod, allowed on this node only, by its own rules as well: each term of its node affinity gets the node's name."""
+    mine = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    spec = pod["spec"]
+    affinity: dict[str, Any] = spec.get("affinity") or {}
+    to_nodes: dict[str, Any] = affinity.get("nodeAffinity") or {}
+    required = to_nodes.get("requiredDuringSchedulingIgnoredDuringExecution")
+    terms = [_and(term, mine) for term in required["nodeSelectorTerms"]] if required else [mine]
+    to_nodes = {**to_nodes, "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {**pod, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": to_nodes}}}
+
+
+def _and(term: Mapping[str, Any], mine: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An empty term matches no node, and must go on doing so."""
+    if not term.get("matchExpressions") and not term.get("matchFields"):
+        return term
+    return {**term, "matchFields": [*(term.get("matchFields") or ()), *mine["matchFields"]]}
