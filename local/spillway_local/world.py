@@ -1,4 +1,6 @@
-"""The whole product on a laptop, in virtual time: emulated AWS, a fake cluster, and between them what is deployed.
+"""The whole product on a laptop: emulated AWS, a cluster, and between them what is deployed, with the rights that it ships.
+
+The cluster is the fake one, in virtual time, or a real control plane, whose time passes by itself.
 
     with World.from_dump(Path("examples/burst"), regions=("us-east-1", "us-west-2")) as world:
         world.run(until=world.all_pods_run, limit_s=3600)
@@ -19,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import yaml
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf import cloudwatch
 
 from spillway import clock as product_clock
@@ -27,11 +30,14 @@ from spillway.env import env
 from spillway.errors import NotFound
 from spillway.model.plan import Outcome, Plan
 from spillway.telemetry import logger
-from spillway_local.clock import VirtualClock
+from spillway_local.clock import VirtualClock, WallClock
+from spillway_local.control_plane import ControlPlane
+from spillway_local.control_plane.cluster import RealCluster
 from spillway_local.emulator.aws import TABLE, Aws
 from spillway_local.emulator.launches import Timing
 from spillway_local.emulator.pools import Pool
-from spillway_local.kube_api import FakeCluster
+from spillway_local.handlers import ROOT
+from spillway_local.kube_api import Cluster, FakeCluster, NodeAgent
 from spillway_local.kube_api import Timing as KubeTiming
 from spillway_local.world_dump import RawDump, fleet_of, read_raw
 from spillway_local.world_nodes import Joining, instance_of
@@ -54,7 +60,11 @@ class Machine:
 
 @dataclass
 class World(AbstractContextManager["World"]):
-    """`ticks` False: nothing happens by itself, `tick` takes the minute's place. `metrics` are the EMF lines written."""
+    """`ticks` False: nothing happens by itself, `tick` takes the minute's place. `metrics` are the EMF lines written.
+
+    With `plane` the cluster is a real one, which should be empty: its scheduler and controllers, and our node agent. The
+    world's time begins now and is `speed` times as fast as the wall's.
+    """
 
     raw: RawDump
     seed: int = 0
@@ -65,6 +75,8 @@ class World(AbstractContextManager["World"]):
     quota_vcpus: Mapping[str, int] = field(default_factory=dict)
     ticks: bool = True
     verbose: bool = False
+    plane: ControlPlane | None = None
+    speed: float = 1.0
     metrics: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -92,21 +104,20 @@ class World(AbstractContextManager["World"]):
         return cls(changed, timing=Timing(boot_s=boot_s), **options)
 
     def __post_init__(self) -> None:
-        self.clock = VirtualClock(self.raw.now)
+        self.clock = VirtualClock(self.raw.now) if self.plane is None else WallClock(product_clock.utcnow(), self.speed)
         self.table = Table(TABLE, self.raw.cluster)
-        self.cluster = FakeCluster(self.clock, KubeTiming(duration_s=self._duration))
         self.aws = Aws(
             self.clock, self.raw.home, self.raw.answers, timing=self.timing, capacity=self.capacity,
             quota_vcpus=self.quota_vcpus, seed=self.seed,
         )  # fmt: skip
-        templates = {group.key: group.template for group in fleet_of(self.raw).groups if group.template}
-        self._joining = Joining(self.clock, self.cluster, templates, self.join_s)
-        self.aws.launches.in_service, self.aws.launches.ending = self._joining.in_service, self._joining.ending
         self._stack = ExitStack()
 
     def __enter__(self) -> "World":
         with ExitStack() as stack:
-            stack.enter_context(self.cluster)
+            agent = self._enter_cluster(stack)
+            templates = {group.key: group.template for group in fleet_of(self.raw).groups if group.template}
+            self._joining = Joining(self.clock, agent, templates, self.join_s)
+            self.aws.launches.in_service, self.aws.launches.ending = self._joining.in_service, self._joining.ending
             stack.enter_context(_environment(self._variables()))
             stack.enter_context(_replaced(product_clock, "utcnow", self.clock.now))
             stack.enter_context(_heard(self.metrics, self.verbose))
@@ -187,6 +198,26 @@ class World(AbstractContextManager["World"]):
         found = [one for plan in self.plans() for one in outcomes.of_plan(self.table, plan.plan_id)]
         return sorted(found, key=lambda one: (one.at, one.plan_id, one.step, one.hop))
 
+    def _enter_cluster(self, stack: ExitStack) -> NodeAgent:
+        timing = KubeTiming(duration_s=self._duration)
+        if self.plane is None:
+            fake = stack.enter_context(FakeCluster(self.clock, timing))
+            self.cluster: Cluster = fake
+            agent = fake.agent
+        else:
+            self.cluster = stack.enter_context(RealCluster(self.plane, self.clock))
+            agent = stack.enter_context(NodeAgent(self.cluster, timing))
+        for document in yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text()):
+            self.cluster.add(document)
+        return agent
+
+    def _access(self) -> str:
+        """As the secret has it that people write for their cluster."""
+        token = self.cluster.tokens["spillway"]
+        if self.plane is None:
+            return json.dumps({"server": self.cluster.url, "token": token})
+        return json.dumps({"server": self.plane.url, "ca": self.plane.ca_file.read_text(), "token": token})
+
     def _variables(self) -> dict[str, str]:
         regions = [self.raw.home, *(region for region in self.raw.answers if region != self.raw.home)]
         return {
@@ -194,7 +225,7 @@ class World(AbstractContextManager["World"]):
             "AWS_DEFAULT_REGION": self.raw.home, "AWS_REGION": self.raw.home, "AWS_EC2_METADATA_DISABLED": "true",
             "SPILLWAY_CLUSTER": self.raw.cluster, "SPILLWAY_HOME_REGION": self.raw.home, "SPILLWAY_TABLE": TABLE,
             "SPILLWAY_REGIONS": ",".join(regions), "SPILLWAY_GROUP_NAMES": "",
-            "SPILLWAY_ACCESS": "json:" + json.dumps({"server": self.cluster.url, "token": self.cluster.token}),
+            "SPILLWAY_ACCESS": f"json:{self._access()}",
         }  # fmt: skip
 
     def _populate(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from spillway.model.fleet import NodeTemplate
 from spillway_local.clock import VirtualClock
-from spillway_local.kube_api import FakeCluster
+from spillway_local.kube_api import NodeAgent
 
 _IN_BYTES = ("memory", "ephemeral-storage")
 
@@ -19,7 +19,7 @@ class Joining:
     """
 
     clock: VirtualClock
-    cluster: FakeCluster
+    agent: NodeAgent
     templates: Mapping[str, NodeTemplate]
     join_s: float = 20.0
     names: dict[str, str] = field(default_factory=dict)
@@ -38,14 +38,14 @@ class Joining:
         """Its system shuts down at once, long before EC2 calls it terminated."""
         self._ended.add(machine.id)
         if machine.id in self.names:
-            self.cluster.leave(self.names[machine.id])
+            self.agent.leave(self.names[machine.id])
 
     def _join(self, group: Any, machine: Any, template: NodeTemplate) -> None:
         if machine.id in self._ended:
             return
         node = node_of(group.region, machine.id, machine.instance_type, machine.availability_zone, template)
         self.names[machine.id] = node["metadata"]["name"]
-        self.cluster.join(node)
+        self.agent.join(node)
 
 
 def node_of(region: str, instance_id: str, instance_type: str, zone: str, template: NodeTemplate) -> dict[str, Any]:

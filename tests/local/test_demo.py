@@ -66,7 +66,7 @@ def test_whatever_is_left_over_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         desired=lambda: {"us-east-1/g": 1},
         machines=lambda: [machine],
         executions=lambda: [{"name": "p", "status": "FAILED"}],
-        cluster=SimpleNamespace(records=lambda kind: [SimpleNamespace(metadata={"name": "n1"})]),
+        cluster=SimpleNamespace(objects=lambda kind: [{"metadata": {"name": "n1"}}], watch=lambda kind, listener: None),
         table=None,
         aws=SimpleNamespace(
             functions=SimpleNamespace(

@@ -38,7 +38,7 @@ def shortcomings(watch: Watch) -> list[str]:
     found = [f"{left} of {watch.pods} pods did not run to their end"] if left else []
     found += [f"group {name} is left at desired {desired}" for name, desired in world.desired().items()]
     found += [f"instance {machine.instance_id} of {machine.region}/{machine.group} is left" for machine in world.machines()]
-    found += [f"node {record.metadata['name']} is left" for record in world.cluster.records("Node")]
+    found += [f"node {node['metadata']['name']} is left" for node in world.cluster.objects("Node")]
     found += [
         f"execution {item['name']} ended as {item['status']}" for item in world.executions() if item["status"] != "SUCCEEDED"
     ]

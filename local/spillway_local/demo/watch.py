@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from spillway_local.kube_api import Object, What
 from spillway_local.world import World
 
 THE_LAST_NODE_IS_GONE = "the last node is gone"
@@ -34,7 +35,12 @@ class Watch:
     refusals: int = 0
     started: dict[str, float] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
+    _nodes: set[str] = field(default_factory=set)
     _looked: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self.world.cluster.watch("Pod", self._hear_of_pod)
+        self.world.cluster.watch("Node", self._hear_of_node)
 
     def look(self) -> bool:
         """Looks once a virtual second; True when it did."""
@@ -42,7 +48,7 @@ class Watch:
         if self._looked and (now - self._looked).total_seconds() < 1:
             return False
         self._looked = now
-        self._look_at_pods()
+        self.phases = self.world.cluster.phases()
         machines = self.world.machines()
         self.machines = Counter((machine.region, machine.instance_type) for machine in machines)
         price = sum(self.prices.get(f"{machine.region}/{machine.group}", 0.0) for machine in machines)
@@ -53,30 +59,29 @@ class Watch:
             self.moments.setdefault(stage, now)
         return True
 
-    def _look_at_pods(self) -> None:
-        self.phases = self.world.cluster.phases()
-        for record in self.world.cluster.records("Pod"):
-            name, status = record.metadata["name"], record.body["status"]
-            if name not in self.started and "startTime" in status:
-                created, start = (
-                    datetime.fromisoformat(text) for text in (record.metadata["creationTimestamp"], status["startTime"])
-                )
-                self.started[name] = (start - created).total_seconds()
-            if status.get("phase") == "Succeeded":
-                self.ended.add(name)
+    def _hear_of_pod(self, _: What, pod: Object) -> None:
+        meta, status = pod["metadata"], pod["status"]
+        if meta["name"] not in self.started and "startTime" in status:
+            created, start = (datetime.fromisoformat(text) for text in (meta["creationTimestamp"], status["startTime"]))
+            self.started[meta["name"]] = (start - created).total_seconds()
+        if status.get("phase") == "Succeeded":
+            self.ended.add(meta["name"])
+
+    def _hear_of_node(self, what: What, node: Object) -> None:
+        (self._nodes.discard if what == "DELETED" else self._nodes.add)(node["metadata"]["name"])
 
     def _reached(self) -> Iterator[str]:
-        ended, nodes = len(self.ended), self.world.cluster.records("Node")
+        ended = len(self.ended)
         facts = (
             True,
             bool(self.world.desired()),
             bool(self.refusals),
             any(not name.startswith(f"{self.world.raw.home}/") for name in self.world.desired()),
-            bool(nodes),
+            bool(self._nodes),
             len(self.started) == self.pods,
             self.world.aws.functions.calls["drain"] > 0,
             ended == self.pods,
-            ended == self.pods and not self.machines and not nodes,
+            ended == self.pods and not self.machines and not self._nodes,
         )
         return (stage for stage, reached in zip(STAGES, facts, strict=True) if reached)
 
