@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from spillway import clock
 from spillway_local.clock import VirtualClock
 from spillway_local.control_plane import ControlPlane
 from spillway_local.control_plane.cluster import RealCluster
+from spillway_local.judge import figures
 from spillway_local.kube_api import Cluster, FakeCluster
 
 gc.set_threshold(100_000, 50, 50)  # emulated accounts are large living graphs: looking through them often finds nothing
@@ -47,11 +49,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Against the real server the others would prove nothing new."""
-    if config.getoption("--api-server") == "real":
-        chosen = [item for item in items if "api_server" in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-        items[:] = chosen
+    """Against the real server those that need an API server, and those that need a real one; all but the latter else."""
+    real = config.getoption("--api-server") == "real"
+    left = [item for item in items if (_needs_one(item) if real else not item.get_closest_marker("cluster"))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
+    items[:] = left
+
+
+def _needs_one(item: pytest.Item) -> bool:
+    return "api_server" in getattr(item, "fixturenames", ()) or item.get_closest_marker("cluster") is not None
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +79,14 @@ def api_server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     else:
         with RealCluster(request.getfixturevalue("plane"), VirtualClock(clock.utcnow())) as real:
             yield real
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Figures of the worlds left to the real scheduler, summed over all tests and processes."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.getreports(outcome)]
+    for way, title in (("free", "pods left to the scheduler"), ("nominated", "the same, pods nominated for their nodes")):
+        counts = [value for report in reports for name, value in report.user_properties if name == way]
+        if counts:
+            terminalreporter.section(title)
+            for line in figures.total(counts).lines():
+                terminalreporter.write_line(line)

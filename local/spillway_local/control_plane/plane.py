@@ -134,6 +134,7 @@ class ControlPlane:
         file.write_text(yaml.safe_dump(document))
         return [
             str(self._binaries.scheduler), f"--config={file}", "--bind-address=127.0.0.1", f"--secure-port={port}",
+            f"--tls-cert-file={self.ca_file}", f"--tls-private-key-file={self.ca_file.with_suffix('.key')}",
             "--authorization-always-allow-paths=/metrics",
         ]  # fmt: skip
 

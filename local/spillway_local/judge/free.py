@@ -34,15 +34,16 @@ class Course:
 
 
 def run(stage: Stage, worlds: Sequence[RandomWorld], nominate: bool = False) -> list[Course]:
-    """All worlds at once, `ROUNDS` plans each at most and one more to see that it is over; the stage is empty before and after.
+    """All worlds at once: `ROUNDS` plans each at most, and one more to see that it is over; the stage is emptied.
 
     `nominate`: the pods of each plan are nominated for their nodes before these exist. Raises NotAtRest and Refusal.
     """
+    stage.clear()
     courses = [Course(world) for world in worlds]
     stage.put(one for world in worlds for one in (*world.standing(), *world.waiting()))
     found = stage.settle()
     for _ in range(ROUNDS + 1):
-        plans = _plan(stage, [course for course in courses if not course.at_rest], found)
+        plans = _plan(stage, [course for course in courses if not course.at_rest], None if nominate else found)
         if not plans:
             break
         if nominate:
@@ -62,15 +63,20 @@ def run(stage: Stage, worlds: Sequence[RandomWorld], nominate: bool = False) -> 
     return courses
 
 
-def _plan(stage: Stage, courses: Sequence[Course], found: Mapping[Key, Verdict]) -> list[tuple[Course, Planned]]:
-    """A plan for each world out of what the server tells; worlds whose plan buys nothing are at rest."""
+def _plan(stage: Stage, courses: Sequence[Course], found: Mapping[Key, Verdict] | None) -> list[tuple[Course, Planned]]:
+    """A plan for each world out of what the server tells; worlds whose plan buys nothing are at rest.
+
+    `found`: what the scheduler said of all pods, where that is its last word. It is not where pods are nominated: who was
+    kept out by a nomination that was then used elsewhere is looked at again minutes later only.
+    """
     objects = _by_world(stage) if courses else {}
     plans = []
     for course in courses:
         planned = course.world.plan(objects[course.world.name])
         if not course.rounds:
             course.served = len(planned.assigned)
-        course.disagreements += _free_room(course.world.seed, planned, found)
+        if found is not None:
+            course.disagreements += _free_room(course.world.seed, planned, found)
         if not planned.nodes and not planned.uncordoned:
             course.at_rest = True
         elif course.rounds < ROUNDS:

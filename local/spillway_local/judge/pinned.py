@@ -28,7 +28,8 @@ class Disagreement:
 
 
 def judge(stage: Stage, worlds: Sequence[RandomWorld]) -> list[Disagreement]:
-    """All worlds at once; the stage is empty before and after. Raises NotAtRest and Refusal."""
+    """All worlds at once; the stage is emptied before and after. Raises NotAtRest and Refusal."""
+    stage.clear()
     plans = [(world, world.plan()) for world in worlds]
     stage.put(one for world, planned in plans for one in (*world.standing(planned), *planned.nodes.values()))
     stage.put(pinned(pod, node) for _, planned in plans for pod, node in planned.assigned)

@@ -1,6 +1,7 @@
 """A plane on which worlds are set up, many at once, and what its scheduler made of their pods."""
 
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,13 +57,15 @@ class Stage:
     def __init__(self, plane: ControlPlane) -> None:
         self._client = Client(plane.url, plane.ca_file, plane.token)
         self._metrics = f"{plane.scheduler_url}/metrics"
-        self._scheduler = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=10.0)  # its certificate is made as it starts
+        context = ssl.create_default_context(cafile=str(plane.ca_file))
+        self._scheduler = urllib3.PoolManager(ssl_context=context, timeout=10.0)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="stage")
         self._kinds = Kinds()
         self._pods: dict[Key, Verdict] = {}
         self._lock = threading.Lock()
         self._watching: Watching | None = None
         self._shared: set[tuple[str, str]] = set()
+        self._is_used = False
         self._canaries = 0
 
     def __enter__(self) -> "Stage":
@@ -83,6 +86,7 @@ class Stage:
 
         Pods are created one after the other, so that the scheduler's queue has them in the given order.
         """
+        self._is_used = True
         by_kind: dict[str, list[Object]] = {}
         for obj in objects:
             name = obj["kind"], obj["metadata"]["name"]
@@ -123,7 +127,9 @@ class Stage:
         list(self._threads.map(write, nodes))
 
     def clear(self) -> None:
-        """Empties the plane of nodes, pods and what volumes need."""
+        """Empties the plane of nodes, pods and what volumes need, if anything is there."""
+        if not self._is_used:
+            return
         namespaces = {namespace for namespace, _ in self.verdicts()}
         paths = [f"/api/v1/namespaces/{namespace}/pods" for namespace in sorted(namespaces)]
         paths += [f"/api/v1/namespaces/{namespace}/persistentvolumeclaims" for namespace in sorted(namespaces - {"default"})]
@@ -131,6 +137,7 @@ class Stage:
         paths += ["/apis/storage.k8s.io/v1/storageclasses"]
         list(self._threads.map(lambda path: self._client.ask("DELETE", f"{path}?gracePeriodSeconds=0"), paths))
         self._until(lambda: not self.verdicts(), "pods are left after all were deleted")
+        self._is_used = False
 
     # What is so
 
