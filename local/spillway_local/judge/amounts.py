@@ -37,7 +37,7 @@ def containers(scene: Scene, have: Resources) -> Object:
         spec["initContainers"] = [
             _container(f"init-{number}", _scaled(dice, asked), sidecar=dice.chance(0.5)) for number in range(dice.randint(1, 3))
         ]
-    elif dice.chance(0.1):
+    elif dice.chance(0.2):
         _as_a_whole(dice, spec, asked)
     if dice.chance(0.1):
         spec |= {"runtimeClassName": "judge-sandbox", "overhead": {"cpu": "125m", "memory": "64Mi"}}

@@ -172,7 +172,7 @@ def read(found: Mapping[str, Any], now: Any = NOW) -> FleetSnapshot:
 def aim_of(group: NodeGroup) -> Aim:
     if group.template is None:
         raise ValueError(f"group {group.key} has no template: {group.problem}")
-    return Aim(group.template.labels, group.template.taints, group.template.allocatable)
+    return Aim(group.template.labels, group.template.taints, group.template.allocatable, group.zones)
 
 
 def launch_zones(group: NodeGroup, number: int, closed: Sequence[str]) -> list[str]:
@@ -224,7 +224,8 @@ def add_instance(found: dict[str, Any], group: str, instance: str, kind: str, zo
 
 
 def set_limits(scene: Scene, found: dict[str, Any]) -> Object:
-    """Groups near their max, and a policy with limits. Returns the policy document."""
+    """Groups near their max, and a policy with limits, none of which is by plan: the next plan would go on. Returns the policy
+    document."""
     dice, policy = scene.dice, Object()
     if Feature.LIMITS not in scene.features:
         return policy
@@ -235,7 +236,7 @@ def set_limits(scene: Scene, found: dict[str, Any]) -> Object:
     if dice.chance(0.25):
         limits = dice.pick(
             ({"nodes": nodes + dice.randint(1, 6)}, {"cpu": str(nodes * 4 + dice.randint(4, 40))},
-             {"nodes_per_plan": dice.randint(1, 6)}, {"memory": f"{nodes * 16 + dice.randint(8, 120)}Gi"})
+             {"memory": f"{nodes * 16 + dice.randint(8, 120)}Gi"})
         )  # fmt: skip
         policy["scale_out"] = {"limits": limits}
     if dice.chance(0.2):

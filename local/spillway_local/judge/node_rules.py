@@ -1,15 +1,19 @@
-"""Rules of a random pod on nodes: selector, node affinity, tolerations, host ports. Most hold for the pod's aim."""
+"""Rules of a random pod on nodes: selector, node affinity, tolerations, host ports.
 
-from collections.abc import Sequence
+Most pods suit their aim. The others miss it narrowly, by a single rule and by as little as that rule allows: that tells
+most of a planner that reads a rule otherwise than the scheduler.
+"""
 
-from spillway.model.base import Labels
+from collections.abc import Callable, Sequence
+
 from spillway.model.cluster import Taint
 from spillway_local.judge.features import Feature
 from spillway_local.judge.fleet import TAINTS
 from spillway_local.judge.scene import HOSTNAME, LABELS, WORLD_LABEL, ZONE, ZONES, Aim, Dice, Object, Scene
 
-KEEPS = 0.94  # of the requirements of a pod hold for its aim
-ARCH = "kubernetes.io/arch"
+SUITS = 0.75  # of the pods suit their aim in all that is written here
+ARCH, ABSENT = "kubernetes.io/arch", "absent"
+VALUES = {**LABELS, ARCH: ("amd64", "arm64"), ABSENT: ("yes", "no")}
 CORDON = "node.kubernetes.io/unschedulable"
 ADDED = tuple(
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -20,118 +24,160 @@ ADDED = tuple(
 
 def apply(scene: Scene, spec: Object, aim: Aim) -> None:
     """Writes all rules into the spec of a pod."""
-    spec["nodeSelector"] = {**scene.mine, **_selector(scene, aim)}
+    dice, missed = scene.dice, _missed(scene, aim)
+    spec["nodeSelector"] = dict(scene.mine)
+    if missed is Feature.SELECTORS or scene.has(Feature.SELECTORS, 0.35):
+        spec["nodeSelector"] |= _selector(scene, aim, missed is not Feature.SELECTORS)
     affinity: Object = {}
-    if scene.has(Feature.NODE_AFFINITY, 0.35):
-        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": _terms(scene, aim)}
+    if missed is Feature.NODE_AFFINITY or scene.has(Feature.NODE_AFFINITY, 0.35):
+        terms = _terms(scene, aim, missed is not Feature.NODE_AFFINITY)
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
     if scene.has(Feature.PREFERRED, 0.25):
         affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
-            {"weight": scene.dice.randint(1, 100), "preference": {"matchExpressions": [_expression(scene, aim)]}}
-            for _ in range(scene.dice.randint(1, 2))
+            {"weight": dice.randint(1, 100), "preference": {"matchExpressions": [_expression(scene, aim, dice.chance(0.5))]}}
+            for _ in range(dice.randint(1, 2))
         ]
     if affinity:
         spec["affinity"] = {"nodeAffinity": affinity}
-    spec["tolerations"] = [*tolerations(scene, aim.taints), *ADDED]
-    if scene.has(Feature.HOST_PORTS, 0.2):
-        _open_ports(scene.dice, spec)
+    spec["tolerations"] = [*tolerations(scene, aim.taints, missed is not Feature.TAINTS), *ADDED]
+    if scene.has(Feature.HOST_PORTS, 0.3):
+        _open_ports(dice, spec)
 
 
-def _selector(scene: Scene, aim: Aim) -> dict[str, str]:
-    dice, chosen = scene.dice, dict[str, str]()
-    if not scene.has(Feature.SELECTORS, 0.4):
-        return chosen
-    for _ in range(dice.randint(1, 2)):
-        key = dice.pick((*LABELS, ARCH, "group", ZONE))
-        if key == ZONE:
-            if scene.zone_rule is None:
-                chosen[key] = aim.labels[ZONE] if dice.chance(KEEPS) and ZONE in aim.labels else dice.pick(scene.zones)
-            elif scene.zone_rule[0] == "In":
-                chosen[key] = scene.zone_rule[1]
-        elif key in aim.labels and dice.chance(KEEPS):
-            chosen[key] = aim.labels[key]
-        elif key in LABELS:
-            chosen[key] = dice.pick(LABELS[key])
-    return chosen
+def _missed(scene: Scene, aim: Aim) -> Feature | None:
+    """The one kind of rule by which the pod misses its aim; None for a pod that suits it."""
+    if scene.dice.chance(SUITS):
+        return None
+    repels = any(taint.effect != "PreferNoSchedule" for taint in aim.taints)
+    choices = [Feature.SELECTORS, Feature.NODE_AFFINITY, *([Feature.TAINTS] * 2 if repels else [])]
+    choices = [one for one in choices if one in scene.features]
+    return scene.dice.pick(choices) if choices else None
 
 
-def _terms(scene: Scene, aim: Aim) -> list[Object]:
+def _selector(scene: Scene, aim: Aim, suits: bool) -> dict[str, str]:
+    """Labels that the aim has, but for the last where it is to be missed."""
     dice = scene.dice
-    terms = [_term(scene, aim) for _ in range(dice.pick((1, 1, 2, 3)))]
-    if dice.chance(0.1):
+    have = [key for key in (*LABELS, ARCH, "group") if key in aim.labels]
+    zone = scene.zone_rule[1] if scene.zone_rule else dice.pick(aim.zones)
+    if _zone_holds(scene, aim, "In", zone) and (not scene.zone_rule or scene.zone_rule[0] == "In"):
+        have.append(ZONE)
+    chosen = {key: zone if key == ZONE else aim.labels[key] for key in dice.some(have, 2)}
+    if suits:
+        return chosen
+    if scene.zone_rule == ("In", zone) and not _zone_holds(scene, aim, "In", zone) and dice.chance(0.6):
+        return {**chosen, ZONE: zone}
+    key = dice.pick((*LABELS, ARCH))
+    return {**chosen, key: dice.pick([value for value in VALUES[key] if value != aim.labels.get(key)])}
+
+
+def _terms(scene: Scene, aim: Aim, suits: bool) -> list[Object]:
+    """Terms of which one holds, or none: any that does not fails by a single requirement."""
+    dice = scene.dice
+    terms = [_term(scene, aim, holds=False) for _ in range(dice.pick((0, 0, 1, 2) if suits else (1, 1, 2, 3)))]
+    if suits:
+        terms.insert(dice.randrange(len(terms) + 1), _term(scene, aim, holds=True))
+    if dice.chance(0.1 if suits else 0.25):
         terms.insert(dice.randrange(len(terms) + 1), dice.pick(({}, {"matchExpressions": []})))
     return terms
 
 
-def _term(scene: Scene, aim: Aim) -> Object:
-    dice, term = scene.dice, Object()
-    if scene.node_names and dice.chance(0.12):
-        operator = dice.pick(("In", "NotIn", "NotIn"))
-        term["matchFields"] = [{"key": "metadata.name", "operator": operator, "values": [dice.pick(scene.node_names)]}]
-    if not term or dice.chance(0.5):
-        term["matchExpressions"] = [_expression(scene, aim) for _ in range(dice.randint(1, 2))]
+def _term(scene: Scene, aim: Aim, holds: bool) -> Object:
+    dice, number = scene.dice, scene.dice.randint(1, 3)
+    fails = -1 if holds else dice.randrange(number)
+    term: Object = {}
+    for index in range(number):
+        if scene.node_names and dice.chance(0.12) and "matchFields" not in term:
+            term["matchFields"] = [_about_name("metadata.name", scene, aim, index != fails, 1)]
+        else:
+            term.setdefault("matchExpressions", []).append(_expression(scene, aim, index != fails))
     return term
 
 
-def _expression(scene: Scene, aim: Aim) -> Object:
+def _expression(scene: Scene, aim: Aim, holds: bool) -> Object:
+    """A requirement that holds for the aim, or not."""
     dice = scene.dice
-    key = dice.pick((*LABELS, "gen", ARCH, ZONE, HOSTNAME, "absent", WORLD_LABEL))
+    key = dice.pick((*LABELS, "gen", ARCH, ZONE, HOSTNAME, ABSENT, WORLD_LABEL))
     if key == ZONE:
-        return _about_zone(scene, aim)
+        return _about_zone(scene, aim, holds)
     if key == HOSTNAME and scene.node_names:
-        return _requirement(key, dice.pick(("In", "NotIn", "NotIn")), dice.some(scene.node_names, 2))
-    if key in (HOSTNAME, "absent", WORLD_LABEL):
-        return _requirement(key, "DoesNotExist" if key == "absent" else "Exists", ())
-    values = LABELS.get(key, ("amd64", "arm64"))
-    return _about(dice, key, aim.labels, values, holds=dice.chance(KEEPS))
+        return _about_name(key, scene, aim, holds, 2)
+    if key in (HOSTNAME, WORLD_LABEL):
+        return _requirement(key, "Exists" if holds else "DoesNotExist")
+    return _about(dice, key, aim.labels.get(key), holds)
 
 
-def _about_zone(scene: Scene, aim: Aim) -> Object:
+def _about_name(key: str, scene: Scene, aim: Aim, holds: bool, most: int) -> Object:
+    """The API server takes a single value for a field."""
+    others = [name for name in scene.node_names if name != aim.name] or [scene.named("gone")]
+    if aim.name and scene.dice.chance(0.5):
+        return _requirement(key, "In" if holds else "NotIn", [aim.name])
+    return _requirement(key, "NotIn" if holds else "In", scene.dice.some(others, most))
+
+
+def _about_zone(scene: Scene, aim: Aim, holds: bool) -> Object:
+    """In a world with a zone rule that rule, where it says what is wanted."""
     dice = scene.dice
-    if dice.chance(0.1):
-        return _requirement(ZONE, "Exists", ())
-    if scene.zone_rule is not None:
-        operator, zone = scene.zone_rule
-        return _requirement(ZONE, operator, (zone,))
-    return _about(dice, ZONE, aim.labels, ZONES, holds=dice.chance(KEEPS))
+    if scene.zone_rule is None:
+        return _about(dice, ZONE, aim.labels.get(ZONE), holds)
+    operator, zone = scene.zone_rule
+    if _zone_holds(scene, aim, operator, zone) is holds:
+        return _requirement(ZONE, operator, [zone])
+    return _requirement(ZONE, "Exists" if holds else "DoesNotExist")
 
 
-def _about(dice: Dice, key: str, labels: Labels, values: Sequence[str], holds: bool) -> Object:
-    """A requirement on `key` that holds, or not, for `labels`."""
-    have = labels.get(key)
-    others = [value for value in values if value != have]
+def _zone_holds(scene: Scene, aim: Aim, operator: str, zone: str) -> bool:
+    """In each zone in which the aim may come to be."""
+    return all((one == zone) is (operator == "In") for one in aim.zones)
+
+
+def _about(dice: Dice, key: str, have: str | None, holds: bool) -> Object:
+    """A requirement on `key` that holds, or not, for the value `have`, None for no such label."""
+    others = [value for value in VALUES.get(key, ZONES) if value != have]
+    ways: list[Callable[[], Object]]
     if have is None:
-        operator = dice.pick(("NotIn", "DoesNotExist") if holds else ("In", "Exists"))
-        return _requirement(key, operator, dice.some(others, 2) if operator in ("In", "NotIn") else ())
-    if have.isdigit() and dice.chance(0.5):
-        operator = dice.pick(("Gt", "Lt"))
-        up = (operator == "Lt") == holds
-        return _requirement(key, operator, (str(int(have) + (1 if up else -1)),))
-    if holds:
-        operator = dice.pick(("In", "NotIn", "Exists"))
-        chosen = [have, *dice.some(others, 2)] if operator == "In" else dice.some(others, 2)
-    else:
-        operator = dice.pick(("In", "NotIn", "DoesNotExist", "Gt"))
-        chosen = {"In": dice.some(others, 2), "NotIn": [have], "Gt": [dice.pick(("100", "0"))]}.get(operator, [])
-    return _requirement(key, operator, chosen if operator not in ("Exists", "DoesNotExist") else ())
+        yes = [lambda: _requirement(key, "NotIn", dice.some(others, 2)), lambda: _requirement(key, "DoesNotExist")]
+        no = [
+            lambda: _requirement(key, "In", dice.some(others, 2)),
+            lambda: _requirement(key, "Exists"),
+            lambda: _requirement(key, dice.pick(("Gt", "Lt")), ["5"]),
+        ]
+        return dice.pick(yes if holds else no)()
+    ways = [
+        lambda: _requirement(key, "In", sorted([have, *dice.some(others, 2)]) if holds else dice.some(others, 2)),
+        lambda: _requirement(key, "NotIn", dice.some(others, 2) if holds else sorted([have, *dice.some(others, 2)])),
+        lambda: _requirement(key, "Exists" if holds else "DoesNotExist"),
+    ]
+    if have.isdigit():
+        # The bound itself is neither above nor below.
+        ways += [
+            lambda: _requirement(key, "Gt", [str(int(have) - holds)]),
+            lambda: _requirement(key, "Lt", [str(int(have) + holds)]),
+        ]
+    elif not holds:
+        ways += [lambda: _requirement(key, "Gt", ["0"]), lambda: _requirement(key, "Lt", ["100"])]
+    return dice.pick(ways)()
 
 
-def _requirement(key: str, operator: str, values: Sequence[str]) -> Object:
+def _requirement(key: str, operator: str, values: Sequence[str] = ()) -> Object:
     return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
 
 
-def tolerations(scene: Scene, taints: Sequence[Taint]) -> list[Object]:
-    """Mostly of the aim's taints, in all forms that Kubernetes has; some of others, or of nearly the same."""
+def tolerations(scene: Scene, taints: Sequence[Taint], suits: bool) -> list[Object]:
+    """Of the aim's taints, in all forms that Kubernetes has, and of some other; where the aim is to be missed, one of its
+    taints is tolerated nearly or not at all."""
     dice, found = scene.dice, list[Object]()
     if Feature.TAINTS not in scene.features and Feature.UNSCHEDULABLE not in scene.features:
         return found
+    repelling = [taint for taint in taints if taint.effect != "PreferNoSchedule"]
+    missed = None if suits or not repelling else dice.pick(repelling)
     for taint in taints:
-        if dice.chance(KEEPS):
+        if taint is missed:
+            found += _nearly(dice, taint)
+        elif taint in repelling or dice.chance(0.3):
             found.append(_tolerating(dice, taint))
-    if dice.chance(0.2):
-        found.append(_nearly(dice, dice.pick(TAINTS)))
-    if scene.has(Feature.UNSCHEDULABLE, 0.05):
-        found.append({"key": CORDON, "operator": "Exists", "effect": "NoSchedule"})
-    if dice.chance(0.03):
+    if missed is None and dice.chance(0.1):
+        found += _nearly(dice, dice.pick(TAINTS))
+    if missed is None and dice.chance(0.03):
         found.append({"operator": "Exists"})
     return found
 
@@ -148,15 +194,21 @@ def _tolerating(dice: Dice, taint: Taint) -> Object:
     return equal | {"effect": taint.effect} | ({"tolerationSeconds": 60} if taint.effect == "NoExecute" else {})
 
 
-def _nearly(dice: Dice, taint: Taint) -> Object:
-    """Another value, or another effect; by luck another taint has just these."""
-    if dice.chance(0.5):
-        return {"key": taint.key, "operator": "Equal", "value": "other", "effect": taint.effect}
-    effect = "PreferNoSchedule" if taint.effect == "NoSchedule" else "NoSchedule"
-    return {"key": taint.key, "operator": "Exists", "effect": effect}
+def _nearly(dice: Dice, taint: Taint) -> list[Object]:
+    """Another value, another effect, or nothing."""
+    effects = [effect for effect in ("NoSchedule", "NoExecute", "PreferNoSchedule") if effect != taint.effect]
+    return dice.pick(
+        (
+            [{"key": taint.key, "operator": "Equal", "value": "other"}],
+            [{"key": taint.key, "operator": "Equal", "effect": taint.effect} | ({} if taint.value else {"value": "other"})],
+            [{"key": taint.key, "operator": "Exists", "effect": dice.pick(effects)}],
+            [{"operator": "Exists", "effect": dice.pick(effects)}],
+            [],
+        )
+    )
 
 
-PORTS = (8080, 9100)
+PORTS = (8080, 8080, 8080, 9100)
 ADDRESSES = ("", "", "0.0.0.0", "127.0.0.1", "10.0.0.7")
 
 

@@ -10,7 +10,7 @@ from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate
 from spillway_local.judge import amounts, fleet, node_rules
 from spillway_local.judge.features import Feature
-from spillway_local.judge.scene import HOSTNAME, LABELS, REGION, Aim, Object, Scene, ago
+from spillway_local.judge.scene import HOSTNAME, LABELS, REGION, ZONE, Aim, Object, Scene, ago
 from spillway_local.judge.workload import Template, running, template
 from spillway_local.world_nodes import node_of
 
@@ -83,7 +83,9 @@ def aim_of(node: Mapping[str, Any]) -> Aim:
     taints = tuple(
         Taint(key=one["key"], value=one.get("value", ""), effect=one["effect"]) for one in node["spec"].get("taints", ())
     )
-    return Aim(node["metadata"]["labels"], taints, quantity.resources(node["status"]["allocatable"]))
+    labels = node["metadata"]["labels"]
+    have = quantity.resources(node["status"]["allocatable"])
+    return Aim(labels, taints, have, (labels[ZONE],), node["metadata"]["name"])
 
 
 def aged(scene: Scene, node: Object) -> Object:
@@ -126,7 +128,7 @@ def load(scene: Scene, node: Object) -> Standing:
         pods.append(running(_resident(scene, f"{name}-r{left}", aim, asked), 0, name, dice.uniform(600, 3600)))
         for resource, amount in (*asked.items(), ("pods", 1)):
             free[resource] -= amount
-    return Standing(node, tuple(pods), Aim(aim.labels, aim.taints, free))
+    return Standing(node, tuple(pods), replace(aim, have=free))
 
 
 def _resident(scene: Scene, name: str, aim: Aim, asked: Mapping[str, int]) -> Template:

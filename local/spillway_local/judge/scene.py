@@ -76,11 +76,13 @@ class Dice(Random):
 
 @dataclass(frozen=True)
 class Aim:
-    """What a pod is made to fit, or to miss narrowly: a group's new node, or a node that is there."""
+    """What a pod is made to fit, or to miss narrowly: a group's new node, or a node that is there, which has a `name`."""
 
     labels: Labels
     taints: tuple[Taint, ...]
     have: Resources
+    zones: tuple[str, ...]
+    name: str = ""
 
 
 @dataclass

@@ -17,7 +17,7 @@ from spillway_local.judge import fleet, nodes, planning, scene, workload
 from spillway_local.judge.features import NODE_LOCAL, Feature
 from spillway_local.judge.scene import NOW, REGION, WORLD_LABEL, Aim, Dice, Object, Scene
 
-OWN_AIM = 0.9  # of the pods are made for their own node, the others for some other
+OWN_AIM = 0.96  # of the pods are made for their own node, the others for some other
 
 
 @dataclass(frozen=True)
