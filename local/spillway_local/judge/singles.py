@@ -12,6 +12,7 @@ from spillway.planner import demand
 from spillway.planner.amounts import Dimensions
 from spillway.planner.fit import Fit
 from spillway.planner.rooms import Rooms
+from spillway.planner.rules import FILTERS
 from spillway.planner.view import view
 from spillway_local.judge import fleet, nodes, planning, scene, workload
 from spillway_local.judge.features import NODE_LOCAL, Feature
@@ -63,20 +64,22 @@ def _pair(own: Scene, node: Object, aims: list[Aim]) -> Pair:
     return Pair(name, pod, node, standing.pods)
 
 
-def verdict(pair: Pair) -> Reason | None:
-    """Why our planner would not put the pod on the node, None when it would: its rules first, then amounts."""
+def refusals(pair: Pair) -> tuple[Reason, ...]:
+    """Why our planner would not put the pod on the node: each rule alone, in its order, then amounts. () when it would."""
     cluster = planning.snapshot([pair.node, *pair.running, pair.pod], NOW)
     seen = view(cluster, FleetSnapshot(fleet.CLUSTER, REGION, NOW), Memory(), Policy(), NOW)
     (lot,) = demand.waiting(seen)
-    dimensions, fit = Dimensions([lot.shape]), Fit([lot.shape])
-    (room,) = Rooms(seen, dimensions, fit, {}).all({})
-    refused = fit.refusal(fit.shape_kind(lot.shape), room.host)
-    if refused:
-        return Reason(code=refused.code, text=f"pod {pair.name} {refused.text}")
+    dimensions = Dimensions([lot.shape])
+    found = []
+    for rule in FILTERS:
+        fit = Fit([lot.shape], [rule])
+        (room,) = Rooms(seen, dimensions, fit, {}).all({})
+        if refused := fit.refusal(fit.shape_kind(lot.shape), room.host):
+            found.append(Reason(code=refused.code, text=f"pod {pair.name} {refused.text}"))
     short = [(dimension, amount) for dimension, amount in dimensions.need(lot.shape) if amount > room.free[dimension]]
-    if not short:
-        return None
-    return Reason(code=Code.TOO_SMALL, text=f"pod {pair.name} needs {_listed(dimensions, short)}")
+    if short:
+        found.append(Reason(code=Code.TOO_SMALL, text=f"pod {pair.name} needs {_listed(dimensions, short)}"))
+    return tuple(found)
 
 
 def _listed(dimensions: Dimensions, amounts: Iterable[tuple[int, int]]) -> str:
