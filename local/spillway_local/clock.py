@@ -92,7 +92,7 @@ class VirtualClock:
     def call_in(self, seconds: float, action: Callable[[], None]) -> Timer:
         """Has the driver call `action` after `seconds`; 0 or less: as soon as it can."""
         with self._lock:
-            return self._add(self.now() + timedelta(seconds=max(0.0, seconds)), action)
+            return self._add(self._after(seconds), action)
 
     def call_at(self, when: datetime, action: Callable[[], None]) -> Timer:
         """Has the driver call `action` at `when`; a moment in the past is now."""
@@ -179,6 +179,9 @@ class VirtualClock:
                 nap.bell.notify_all()
             self._changed.notify_all()
 
+    def _after(self, seconds: float) -> datetime:
+        return self.now() + timedelta(seconds=max(0.0, seconds))
+
     def _add(self, when: datetime, action: Callable[[], None]) -> Timer:
         timer = Timer(when, action)
         heapq.heappush(self._queue, (when, next(self._order), timer))
@@ -205,7 +208,7 @@ class VirtualClock:
             nap = _Nap(threading.Condition(self._lock), self._held.get(me, 0))
             self._naps.add(nap)
             if seconds is not None:
-                nap.timer = self._add(self.now() + timedelta(seconds=max(0.0, seconds)), lambda: self._wake(nap))
+                nap.timer = self._add(self._after(seconds), lambda: self._wake(nap))
             self._hold(me, -nap.held)
         return nap
 
@@ -284,17 +287,22 @@ class VirtualClock:
 class WallClock(VirtualClock):
     """Time that passes by itself: nothing makes it stand still, and `run` asks `until` again and again.
 
-    Actions still come from the driver alone, one by one; late when it is not there or has too much to do.
+    Actions still come from the driver alone, one by one; late when it is not there or has too much to do. With `haste`
+    all that waits is in a hurry: a second asked of `call_in`, `sleep` and `wait` is that many times shorter. The time that
+    is told stays true, so that others who stamp what they do agree with it.
     """
 
-    def __init__(self, start: datetime, speed: float = 1.0, look_s: float = 0.02) -> None:
-        """It is `start` now, and `speed` seconds pass in one of the wall's; `look_s`: the wall's seconds between two looks."""
+    def __init__(self, start: datetime, haste: float = 1.0, look_s: float = 0.02) -> None:
+        """It is `start` now; `look_s` are the seconds between two looks at `until`."""
         super().__init__(start)
-        self._speed, self._look_s, self._begun = speed, look_s, monotonic()
+        self._haste, self._look_s, self._begun = haste, look_s, monotonic()
 
     def now(self) -> datetime:
         """The time, in UTC."""
-        return self._now + timedelta(seconds=(monotonic() - self._begun) * self._speed)
+        return self._now + timedelta(seconds=monotonic() - self._begun)
+
+    def _after(self, seconds: float) -> datetime:
+        return super()._after(seconds / self._haste)
 
     def _pass_time(self, until: Callable[[], bool] | None, end: datetime | None) -> str | None:
         with self._lock:
@@ -304,6 +312,6 @@ class WallClock(VirtualClock):
             if head is None and end is None and until is None:
                 return f"at {now:%FT%TZ} nothing is left to wait for"
             coming = [head.when] if head else []
-            left_s = [(when - now).total_seconds() / self._speed for when in (*coming, end) if when]
+            left_s = [(when - now).total_seconds() for when in (*coming, end) if when]
             self._changed.wait(max(0.0, min([self._look_s, *left_s])))
         return None

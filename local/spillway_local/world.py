@@ -62,8 +62,8 @@ class Machine:
 class World(AbstractContextManager["World"]):
     """`ticks` False: nothing happens by itself, `tick` takes the minute's place. `metrics` are the EMF lines written.
 
-    With `plane` the cluster is a real one, which should be empty: its scheduler and controllers, and our node agent. The
-    world's time begins now and is `speed` times as fast as the wall's.
+    With `plane` the cluster is a real one, which should be empty: its scheduler and controllers, and our node agent. Time is
+    the wall's then, and whatever is to wait, be it a minute's tick, a boot or the workflow, waits `haste` times shorter.
     """
 
     raw: RawDump
@@ -76,7 +76,7 @@ class World(AbstractContextManager["World"]):
     ticks: bool = True
     verbose: bool = False
     plane: ControlPlane | None = None
-    speed: float = 1.0
+    haste: float = 1.0
     metrics: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -104,7 +104,7 @@ class World(AbstractContextManager["World"]):
         return cls(changed, timing=Timing(boot_s=boot_s), **options)
 
     def __post_init__(self) -> None:
-        self.clock = VirtualClock(self.raw.now) if self.plane is None else WallClock(product_clock.utcnow(), self.speed)
+        self.clock = VirtualClock(self.raw.now) if self.plane is None else WallClock(product_clock.utcnow(), self.haste)
         self.table = Table(TABLE, self.raw.cluster)
         self.aws = Aws(
             self.clock, self.raw.home, self.raw.answers, timing=self.timing, capacity=self.capacity,

@@ -97,9 +97,7 @@ def _time(clock: VirtualClock, seed: int, threads: list[Thread]) -> list[Patch]:
         event().wait(seconds)
 
     def wait_interval(self: object, env: Any, wait_seconds: float) -> None:
-        end = clock.now().timestamp() + wait_seconds
-        while env.is_running() and (left := end - clock.now().timestamp()) > 0:
-            env.program_state_event.wait(left)  # rung when the execution is stopped
+        env.program_state_event.wait(wait_seconds)  # rung when the execution is stopped
 
     return [
         Patch(execution_worker, "Thread", busy),
