@@ -1,36 +1,43 @@
 """What a random pod asks for: containers, init containers, sidecars, overhead, and the pod as a whole."""
 
+import json
 from collections.abc import Mapping
 
+import msgspec
+
+from spillway.kube import fields
+from spillway.kube.pods import recipe_of, shape_of
+from spillway.model import quantity
 from spillway.model.base import Resources
 from spillway_local.judge.features import Feature
 from spillway_local.judge.scene import Dice, Object, Scene
 
 IMAGE = "registry.k8s.io/pause:3.10"
 DEVICES = ("nvidia.com/gpu", "example.com/fpga", "hugepages-2Mi")
+BRIM = 0.13  # of the pods fill a node to the last unit, or ask for one more
 SHARES = ((0.02, 0.1), (0.02, 0.1), (0.1, 0.3), (0.1, 0.3), (0.3, 0.6), (0.6, 1.0))
 FIELDS = ("containers", "initContainers", "overhead", "runtimeClassName", "resources")  # of a spec, written here
 MIB = 1024 * 1024
+_pod = msgspec.json.Decoder(fields.Pod)
 
 
 def containers(scene: Scene, have: Resources) -> Object:
-    """The part of a pod's spec that asks for room, measured by `have`: a part of it, all of it, or one unit more."""
-    dice, rich = scene.dice, Feature.RESOURCES in scene.features
-    way = dice.random()
-    if way < 0.05:  # to the last unit
-        return plain({"cpu": have["cpu"] // 10, "memory": have["memory"] // 10} | _brim(dice, have, 0))
-    if way < 0.09:  # one unit too much
-        return plain({"cpu": have["cpu"] // 10, "memory": have["memory"] // 10} | _brim(dice, have, 1))
+    """The part of a pod's spec that asks for room, measured by `have`: a part of it, or all of it to the last unit, or one
+    unit more."""
+    dice = scene.dice
     low, high = dice.pick(SHARES)
     asked = {name: max(1, int(have[name] * dice.uniform(low, high))) for name in ("cpu", "memory")}
     asked["cpu"] = max(10, asked["cpu"] // 10 * 10)
     if dice.chance(0.05):
         del asked[dice.pick(("cpu", "memory"))]
-    if rich:
-        asked |= _further(dice, have)
+    spec = _rich(dice, asked | _further(dice, have)) if Feature.RESOURCES in scene.features else plain(asked)
+    if dice.chance(BRIM):
+        _fill_up(spec, have, dice.pick(("cpu", "memory")), more=dice.pick((0, 0, 1)))
+    return spec
+
+
+def _rich(dice: Dice, asked: Mapping[str, int]) -> Object:
     spec = plain(asked)
-    if not rich:
-        return spec
     if dice.chance(0.3):
         _split(dice, spec)
     if dice.chance(0.25):
@@ -39,14 +46,24 @@ def containers(scene: Scene, have: Resources) -> Object:
         ]
     elif dice.chance(0.2):
         _as_a_whole(dice, spec, asked)
-    if dice.chance(0.1):
+    if dice.chance(0.15):
         spec |= {"runtimeClassName": "judge-sandbox", "overhead": {"cpu": "125m", "memory": "64Mi"}}
     return spec
 
 
-def _brim(dice: Dice, have: Resources, more: int) -> dict[str, int]:
-    name = dice.pick(("cpu", "memory"))
-    return {name: have[name] + more}
+def _fill_up(spec: Object, have: Resources, name: str, more: int) -> None:
+    """Has the pod ask for `have` and `more` in all, by our own sum, where its first container, or its own request as a whole,
+    can make up for what is missing. The latter is never lowered: it must cover the containers'."""
+    holder = spec.get("resources") or spec["containers"][0]["resources"]
+    before = quantity.resources(holder["requests"]).get(name, 0)
+    missing = have[name] + more - _sum(spec).get(name, 0)
+    if missing > 0 or (before + missing > 0 and "resources" not in spec):
+        holder["requests"][name] = text(name, before + missing)
+
+
+def _sum(spec: Object) -> Resources:
+    pod = _pod.decode(json.dumps({"metadata": {"name": "any"}, "spec": spec}))
+    return shape_of(recipe_of(pod)).requests
 
 
 def _further(dice: Dice, have: Resources) -> dict[str, int]:

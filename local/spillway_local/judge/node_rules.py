@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from spillway.model.cluster import Taint
 from spillway_local.judge.features import Feature
-from spillway_local.judge.fleet import TAINTS
+from spillway_local.judge.fleet import KINDS, TAINTS
 from spillway_local.judge.scene import HOSTNAME, LABELS, WORLD_LABEL, ZONE, ZONES, Aim, Dice, Object, Scene
 
 SUITS = 0.75  # of the pods suit their aim in all that is written here
-ARCH, ABSENT = "kubernetes.io/arch", "absent"
-VALUES = {**LABELS, ARCH: ("amd64", "arm64"), ABSENT: ("yes", "no")}
+ARCH, TYPE, ABSENT = "kubernetes.io/arch", "node.kubernetes.io/instance-type", "absent"
+VALUES = {**LABELS, ARCH: ("amd64", "arm64"), TYPE: tuple(kind.name for kind in KINDS), ABSENT: ("yes", "no")}
 CORDON = "node.kubernetes.io/unschedulable"
 ADDED = tuple(
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -57,7 +57,7 @@ def _missed(scene: Scene, aim: Aim) -> Feature | None:
 def _selector(scene: Scene, aim: Aim, suits: bool) -> dict[str, str]:
     """Labels that the aim has, but for the last where it is to be missed."""
     dice = scene.dice
-    have = [key for key in (*LABELS, ARCH, "group") if key in aim.labels]
+    have = [key for key in (*LABELS, ARCH, TYPE, "group") if key in aim.labels]
     zone = scene.zone_rule[1] if scene.zone_rule else dice.pick(aim.zones)
     if _zone_holds(scene, aim, "In", zone) and (not scene.zone_rule or scene.zone_rule[0] == "In"):
         have.append(ZONE)
@@ -96,7 +96,7 @@ def _term(scene: Scene, aim: Aim, holds: bool) -> Object:
 def _expression(scene: Scene, aim: Aim, holds: bool) -> Object:
     """A requirement that holds for the aim, or not."""
     dice = scene.dice
-    key = dice.pick((*LABELS, "gen", ARCH, ZONE, HOSTNAME, ABSENT, WORLD_LABEL))
+    key = dice.pick((*LABELS, "gen", ARCH, TYPE, ZONE, HOSTNAME, ABSENT, WORLD_LABEL))
     if key == ZONE:
         return _about_zone(scene, aim, holds)
     if key == HOSTNAME and scene.node_names:
@@ -209,7 +209,7 @@ def _nearly(dice: Dice, taint: Taint) -> list[Object]:
 
 
 PORTS = (8080, 8080, 8080, 9100)
-ADDRESSES = ("", "", "0.0.0.0", "127.0.0.1", "10.0.0.7")
+ADDRESSES = ("", "0.0.0.0", "127.0.0.1", "10.0.0.7")
 
 
 def _open_ports(dice: Dice, spec: Object) -> None:

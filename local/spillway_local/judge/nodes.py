@@ -7,7 +7,7 @@ from typing import Any
 from spillway.kube import markers
 from spillway.model import quantity
 from spillway.model.cluster import Taint
-from spillway.model.fleet import NodeGroup, NodeTemplate
+from spillway.model.fleet import NodeGroup
 from spillway_local.judge import amounts, fleet, node_rules
 from spillway_local.judge.features import Feature
 from spillway_local.judge.scene import HOSTNAME, LABELS, REGION, ZONE, Aim, Object, Scene, ago
@@ -16,7 +16,7 @@ from spillway_local.world_nodes import node_of
 
 OLD_PLAN = "0123456789abcdef"  # some earlier plan of ours, whose cordon was left behind
 GPU = "nvidia.com/gpu"
-SIZES = (5, 6, 6, 7, 8, 8, 9, 10, 12, 16, 24)
+SIZES = (5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 12, 24)
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,13 @@ def existing(scene: Scene, answers: dict[str, Any], groups: Sequence[NodeGroup])
 
 
 def joined(group: NodeGroup, name: str, zone: str, created: str) -> Object:
-    """The Node of a new machine of the group, Ready."""
+    """The Node of a new machine of the group, Ready: as its kubelet registers it, but for its name, which tells its world.
+
+    Of several types it has any.
+    """
     assert group.template is not None
-    kind = group.template.instance_types[0]
-    return registered(fleet.instance_id(name), kind, name, zone, group.template, created)
-
-
-def registered(instance: str, kind: str, name: str, zone: str, promised: NodeTemplate, created: str) -> Object:
-    """As its kubelet registers it, but for its name, which tells its world."""
-    node = node_of(REGION, instance, kind, zone, promised)
+    instance, kinds = fleet.instance_id(name), group.template.instance_types
+    node = node_of(REGION, instance, kinds[int(instance[2:], 16) % len(kinds)], zone, group.template)
     node["metadata"] |= {"name": name, "creationTimestamp": created}
     node["metadata"]["labels"][HOSTNAME] = name
     node["spec"] = {field: value for field, value in node["spec"].items() if value}
