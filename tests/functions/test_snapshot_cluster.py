@@ -71,7 +71,7 @@ def test_the_head_goes_on_though_nothing_changed(world: World):
         (lambda world: world.api.drop("list", "pods", times=99), ClusterUnavailable),
         (lambda world: world.api.fail("list", "nodes", 410, times=99), ClusterUnavailable),
         (lambda world: world.api.allow([("list", "nodes")]), ClusterForbidden),
-        (lambda world: setattr(world.api.access, "token", "rotated"), ClusterUnauthorized),
+        (lambda world: world.api.access.tokens.update(tester="rotated"), ClusterUnauthorized),
         (lambda world: world.api.remove("Node", "n1"), ClusterEmpty),
     ],
     ids=["down", "cut", "expired", "forbidden", "unauthorised", "empty"],

@@ -1,5 +1,7 @@
 """Builders of Kubernetes objects, and an open cluster with a client, for the tests of the fake API server."""
 
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +26,24 @@ def client_of(cluster: Cluster) -> client.ApiClient:
     api = client.ApiClient(configuration)
     api.set_default_header("Authorization", f"Bearer {cluster.token}")
     return api
+
+
+def until(cluster: Cluster, kind: str, name: str, holds: Callable[[Object], bool]) -> Object:
+    """The object as soon as something holds of it: on a real cluster a controller brings that about a moment later."""
+    seen: list[Object] = []
+    come = threading.Event()
+
+    def look(what: str, obj: Object) -> None:
+        if what != "DELETED" and obj["metadata"]["name"] == name and holds(obj):
+            seen.append(obj)
+            come.set()
+
+    end = cluster.watch(kind, look)
+    try:
+        assert come.wait(10), f"{kind} {name} has not come to that: {cluster.get(kind, name)}"
+    finally:
+        end()
+    return seen[0]
 
 
 def node(name: str, cpu: str = "4", memory: str = "16Gi", pods: int = 110, **spec: Any) -> Object:
@@ -55,6 +75,24 @@ def running(name: str, on: str, **more: Any) -> Object:
 def budget(name: str, app: str, **spec: Any) -> Object:
     spec["selector"] = {"matchLabels": {"app": app}}
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
+
+
+def replica_set(name: str, replicas: int, **labels: str) -> Object:
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "app"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name}, "spec": spec}
+
+
+def daemon_set(name: str) -> Object:
+    template = {"metadata": {"labels": {"of": name}}, "spec": {"containers": [{"name": "main", "image": "app"}]}}
+    spec = {"selector": {"matchLabels": {"of": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": spec}
+
+
+def owned_by(made: Object) -> Object:
+    """A controller that is in the cluster, as the owner reference of its pods names it."""
+    name, uid = made["metadata"]["name"], made["metadata"]["uid"]
+    return {"apiVersion": made["apiVersion"], "kind": made["kind"], "name": name, "uid": uid, "controller": True}
 
 
 def owner(kind: str, name: str, api_version: str = "apps/v1") -> Object:

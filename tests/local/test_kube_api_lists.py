@@ -128,13 +128,18 @@ def test_a_version_of_the_future_times_out(open_cluster: Opened) -> None:
     assert "Too large resource version" in error.value.body
 
 
-def test_an_exact_version_is_now_or_gone(open_cluster: Opened) -> None:
+def test_an_exact_version_is_answered_until_it_is_compacted_away(open_cluster: Opened) -> None:
     cluster, core = open_cluster
+    cluster.add(node("a"))
     cluster.add(node("n"))
-    version = core.list_node().metadata.resource_version
-    exact = {"resource_version": version, "resource_version_match": "Exact"}
-    assert len(core.list_node(**exact).items) == 1
+    exact = {"resource_version": core.list_node().metadata.resource_version, "resource_version_match": "Exact"}
     cluster.add(node("m"))
+    cluster.remove("Node", "a")
+    core.patch_node("n", {"spec": {"unschedulable": True}})
+    then = core.list_node(**exact)
+    assert then.metadata.resource_version == exact["resource_version"]
+    assert [(one.metadata.name, one.spec.unschedulable) for one in then.items] == [("a", None), ("n", None)]
+    cluster.compact()
     with pytest.raises(ApiException) as error:
         core.list_node(**exact)
     assert error.value.status == 410

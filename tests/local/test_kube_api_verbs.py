@@ -1,13 +1,15 @@
 """The fake API server through the official client: objects come, change and go as on a real one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from spillway_local.kube_api import Cluster
-from tests.local.kube_api_objects import Opened, budget, client_of, node, pod, running
+from tests.local.kube_api_objects import Opened, budget, client_of, daemon_set, node, pod, running
 
 MERGE = {"_content_type": "application/merge-patch+json"}
 
@@ -23,13 +25,28 @@ def refused(error: pytest.ExceptionInfo[ApiException]) -> tuple[int, str]:
     return error.value.status, error.value.body
 
 
+def told_at(headers: Mapping[str, str]) -> datetime:
+    """The server's own time."""
+    return parsedate_to_datetime(headers["Date"])
+
+
 def test_a_created_object_gets_uid_time_and_version(open_cluster: Opened) -> None:
     _, core = open_cluster
-    made = core.create_namespaced_pod("default", pod("a"))
+    made, _, headers = core.create_namespaced_pod_with_http_info("default", pod("a"))
     assert made.metadata.uid
-    assert made.metadata.creation_timestamp.isoformat() == "2026-01-01T00:00:00+00:00"
+    assert timedelta(0) <= told_at(headers) - made.metadata.creation_timestamp < timedelta(seconds=5)
     assert int(made.metadata.resource_version) > 1
     assert (made.status.phase, made.spec.scheduler_name, made.metadata.namespace) == ("Pending", "default-scheduler", "default")
+    assert (made.spec.priority, made.spec.restart_policy, made.spec.termination_grace_period_seconds) == (0, "Always", 30)
+
+
+def test_a_namespace_must_be_there_before_something_is_made_in_it(open_cluster: Opened) -> None:
+    _, core = open_cluster
+    with pytest.raises(ApiException) as error:
+        core.create_namespaced_pod("nowhere", pod("a", namespace="nowhere"))
+    status, body = refused(error)
+    assert status == 404
+    assert r"namespaces \"nowhere\" not found" in body
 
 
 def test_a_name_is_taken_once(open_cluster: Opened) -> None:
@@ -49,7 +66,7 @@ def test_a_quantity_that_is_none_is_a_bad_request(open_cluster: Opened) -> None:
         core.create_namespaced_pod("default", pod("p", cpu="lots"))
     status, body = refused(error)
     assert status == 400
-    assert "'lots' is no quantity" in body
+    assert r"Pod in version \"v1\" cannot be handled as a Pod: quantities must match the regular expression" in body
     assert cluster.objects("Pod") == []
 
 
@@ -63,13 +80,11 @@ def test_a_missing_object_is_named_in_the_answer(open_cluster: Opened) -> None:
 
 
 def test_a_resource_that_the_server_does_not_have_is_404(open_cluster: Opened) -> None:
-    cluster, core = open_cluster
+    _, core = open_cluster
     custom = client.CustomObjectsApi(core.api_client)
     with pytest.raises(ApiException) as error:
         custom.list_cluster_custom_object("scheduling.x-k8s.io", "v1alpha1", "podgroups")
     assert error.value.status == 404
-    cluster.define("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups")
-    assert custom.list_cluster_custom_object("scheduling.x-k8s.io", "v1alpha1", "podgroups")["items"] == []
 
 
 def test_a_stale_replace_is_a_conflict(open_cluster: Opened) -> None:
@@ -134,7 +149,7 @@ def test_json_patch_tests_before_it_writes(open_cluster: Opened) -> None:
     core.patch_node(
         "n", [{"op": "test", "path": "/metadata/labels/a", "value": "b"}, {"op": "remove", "path": "/metadata/labels/a"}]
     )
-    assert cluster.get("Node", "n")["metadata"]["labels"] == {}  # type: ignore[index]
+    assert "labels" not in cluster.get("Node", "n")["metadata"]  # type: ignore[index]  an empty map is none
     with pytest.raises(ApiException) as error:
         core.patch_node("n", [{"op": "test", "path": "/metadata/labels/a", "value": "b"}])
     assert error.value.status == 422
@@ -153,12 +168,25 @@ def test_a_running_pod_is_given_its_grace_and_a_waiting_one_goes_at_once(
     cluster, core = open_cluster
     cluster.add(running("bound", on="n"))
     cluster.add(pod("waiting"))
-    deleted = core.delete_namespaced_pod("bound", "default", grace_period_seconds=20)
-    assert deleted.metadata.deletion_timestamp.isoformat() == "2026-01-01T00:00:20+00:00"
+    deleted, _, headers = core.delete_namespaced_pod_with_http_info("bound", "default", grace_period_seconds=20)
+    left = deleted.metadata.deletion_timestamp - told_at(headers)
+    assert timedelta(seconds=15) < left <= timedelta(seconds=20)
     assert deleted.metadata.deletion_grace_period_seconds == 20
     core.delete_namespaced_pod("waiting", "default")
     assert cluster.get("Pod", "bound") is not None
     assert cluster.get("Pod", "waiting") is None
+
+
+def test_who_deletes_again_can_only_shorten_the_grace(open_cluster: Opened) -> None:
+    cluster, core = open_cluster
+    cluster.add(running("p", on="n"))
+    begun = core.delete_namespaced_pod("p", "default", grace_period_seconds=600).metadata
+    for grace in ({}, {"grace_period_seconds": 900}):
+        assert core.delete_namespaced_pod("p", "default", **grace).metadata.deletion_timestamp == begun.deletion_timestamp
+    shorter = core.delete_namespaced_pod("p", "default", grace_period_seconds=100).metadata
+    assert begun.deletion_timestamp - shorter.deletion_timestamp == timedelta(seconds=500)
+    core.delete_namespaced_pod("p", "default", grace_period_seconds=0)
+    assert cluster.get("Pod", "p") is None
 
 
 def test_a_delete_with_another_uid_is_a_conflict(open_cluster: Opened) -> None:
@@ -166,7 +194,9 @@ def test_a_delete_with_another_uid_is_a_conflict(open_cluster: Opened) -> None:
     uid = cluster.add(node("n"))["metadata"]["uid"]
     with pytest.raises(ApiException) as error:
         core.delete_node("n", body=client.V1DeleteOptions(preconditions=client.V1Preconditions(uid="other")))
-    assert error.value.status == 409
+    status, body = refused(error)
+    assert status == 409
+    assert f"the UID in the precondition (other) does not match the UID in record ({uid})" in body
     core.delete_node("n", body=client.V1DeleteOptions(preconditions=client.V1Preconditions(uid=uid)))
     assert cluster.objects("Node") == []
 
@@ -216,7 +246,7 @@ def test_a_collection_can_be_deleted_by_label(open_cluster: Opened) -> None:
 def test_other_groups_are_served_too(open_cluster: Opened) -> None:
     cluster, core = open_cluster
     cluster.add(budget("b", "web", minAvailable=1))
-    cluster.add({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {"template": {"spec": {}}}})
+    cluster.add(daemon_set("d"))
     policy, apps = client.PolicyV1Api(core.api_client), client.AppsV1Api(core.api_client)
     assert [one.metadata.name for one in policy.list_pod_disruption_budget_for_all_namespaces().items] == ["b"]
     listed = apps.list_daemon_set_for_all_namespaces(_preload_content=False).json()

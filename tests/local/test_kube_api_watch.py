@@ -8,7 +8,6 @@ import pytest
 from kubernetes import client, watch
 from kubernetes.client.exceptions import ApiException
 
-from spillway_local.clock import VirtualClock
 from spillway_local.kube_api import Cluster
 from tests.local.kube_api_objects import Opened, client_of, node, pod
 
@@ -61,7 +60,9 @@ def test_an_object_that_leaves_the_selection_is_deleted_for_its_watcher(
 ) -> None:
     cluster, core = open_cluster
     version = cluster.add(pod("p"))["metadata"]["resourceVersion"]
-    cluster.edit("Pod", "p", lambda body: body["spec"].update(nodeName="n"))
+    target = client.V1ObjectReference(kind="Node", name="n")
+    binding = client.V1Binding(metadata=client.V1ObjectMeta(name="p"), target=target)
+    core.create_namespaced_pod_binding("p", "default", binding, _preload_content=False)
     cluster.edit("Pod", "p", lambda body: body["metadata"].update(labels={"a": "b"}))
     options = {"field_selector": "spec.nodeName=", "resource_version": version}
     assert first(1, core.list_pod_for_all_namespaces, **options) == [("DELETED", "p")]
@@ -81,22 +82,3 @@ def test_a_version_that_was_compacted_away_is_gone(open_cluster: Opened) -> None
         list(watch.Watch().stream(core.list_node, resource_version=version, timeout_seconds=5))
     assert error.value.status == 410
     assert "too old resource version" in str(error.value.reason)
-
-
-def test_it_ends_in_virtual_time_when_that_is_driven(open_cluster: Opened) -> None:
-    cluster, core = open_cluster
-    clock = cluster.clock
-    assert isinstance(clock, VirtualClock)
-    ended = threading.Event()
-
-    def follow() -> None:
-        assert list(watch.Watch().stream(core.list_node, timeout_seconds=50)) == []
-        ended.set()
-
-    thread = threading.Thread(target=follow)
-    thread.start()
-    while not cluster.requests["watch", "nodes"]:
-        threading.Event().wait(0.001)
-    clock.run(limit_s=60)
-    thread.join(5)
-    assert ended.is_set()

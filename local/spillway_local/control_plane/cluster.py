@@ -63,7 +63,8 @@ class RealCluster(Served):
     def add(self, obj: Object) -> Object:
         """Creates it and then gives it its status; raises Refusal.
 
-        Its namespace is made when there is none. A ClusterRoleBinding comes after its role, and counts on return.
+        A namespace that is not there is made, and one that is there stays as it is. A ClusterRoleBinding comes after its
+        role, and counts on return.
         """
         if "items" in obj:
             for item in obj["items"]:
@@ -72,8 +73,10 @@ class RealCluster(Served):
         meta = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS_OWN}
         kind = self._kinds.of(obj["apiVersion"], obj["kind"], "namespace" in meta)
         namespace = meta.setdefault("namespace", "default") if kind.namespaced else ""
-        if namespace:
-            self._have_namespace(namespace)
+        if namespace or kind is NAMESPACE:
+            there = self._namespace(namespace or meta["name"])
+        if kind is NAMESPACE:
+            return there
         made = self._create(kind, {**obj, "metadata": meta})
         if obj.get("status") and "status" in kind.subresources and kind is not NODE:  # a node is created with its own
             made = self._client.ask("PUT", f"{_path_of(kind, made)}/status", {**made, "status": obj["status"]})
@@ -140,10 +143,10 @@ class RealCluster(Served):
         self._added.setdefault(kind, []).append(made)
         return made
 
-    def _have_namespace(self, name: str) -> None:
+    def _namespace(self, name: str) -> Object:
         """It stays: without its controller a namespace never goes, and nothing more can be made in it."""
-        if self.get("Namespace", name) is None:
-            self._client.ask("POST", NAMESPACE.path(), {"metadata": {"name": name}})
+        there = self.get("Namespace", name)
+        return there or dict(self._client.ask("POST", NAMESPACE.path(), {"metadata": {"name": name}}))
 
     def _empty(self) -> None:
         for binding in self._added.pop(CLUSTER_ROLE_BINDING, ()):

@@ -8,26 +8,26 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from spillway_local.kube_api import pods
 from spillway_local.kube_api.access import TESTER, Access
 from spillway_local.kube_api.api import Api
 from spillway_local.kube_api.backend import FakeBackend
 from spillway_local.kube_api.controllers import Controllers
 from spillway_local.kube_api.defaults import check
 from spillway_local.kube_api.deletion import delete
-from spillway_local.kube_api.faults import Fault, Faults
-from spillway_local.kube_api.kinds import BUDGET, POD, Kind, Kinds
+from spillway_local.kube_api.kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
 from spillway_local.kube_api.node_agent import DURATION, NodeAgent, Timing
 from spillway_local.kube_api.protocol import Clock, Cluster, Object, What
 from spillway_local.kube_api.refusals import Refusal
 from spillway_local.kube_api.scheduler import Scheduler
-from spillway_local.kube_api.server import Server, Traffic
+from spillway_local.kube_api.served import Served
 from spillway_local.kube_api.store import Change, Key, Record, Store
 
 __all__ = ["DURATION", "Clock", "Cluster", "FakeCluster", "Kind", "NodeAgent", "Object", "Refusal", "Timing", "What"]
 
 
-class FakeCluster:
-    """One cluster. Use it as a context manager, or call `start` and `stop`; nothing is left behind either way.
+class FakeCluster(Served):
+    """One cluster. What it holds stays when it stops.
 
     Scheduler, kubelets and controllers act in the clock's timers only: without a driver of the clock nothing moves
     by itself, and objects stay as they were put.
@@ -35,42 +35,17 @@ class FakeCluster:
 
     def __init__(self, clock: Clock, timing: Timing | None = None, packed: bool = False, replace_lost: bool = True) -> None:
         """`packed`: the scheduler's MostAllocated profile; `replace_lost`: ReplicaSets and Jobs make new pods for lost ones."""
-        self.clock = clock
         self.kinds = Kinds()
         self.store = Store(clock.now)
         self.api = Api(self.store, self.kinds, clock)
         self.access = Access(self.store)
-        self.faults = Faults()
+        super().__init__(FakeBackend(self.api, self.access), clock)
         self.agent = NodeAgent(self, timing)
         self.controllers = Controllers(self.store, self.kinds, clock)
         self.controllers.replace_lost = replace_lost
         self.scheduler = Scheduler(self.api, clock, packed=packed)
-        self._traffic = Traffic()
-        self._server: Server | None = None
-
-    def start(self) -> "FakeCluster":
-        if self._server is None:
-            self._server = Server(FakeBackend(self.api, self.access), self.clock, self.faults, self._traffic)
-            self._server.start()
-        return self
-
-    def stop(self) -> None:
-        """Cuts every connection, and returns when the last thread has ended. What the cluster holds stays."""
-        if self._server is not None:
-            self._server.stop()
-            self._server = None
-
-    def __enter__(self) -> "FakeCluster":
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    @property
-    def url(self) -> str:
-        if self._server is None:
-            raise RuntimeError("the fake cluster serves only between start and stop; use it as a context manager")
-        return self._server.url
+        for name in ("default", "kube-node-lease", "kube-public", "kube-system"):
+            self._have_namespace(name)
 
     @property
     def tokens(self) -> Mapping[str, str]:
@@ -93,7 +68,10 @@ class FakeCluster:
         return self.kinds.define(Kind(group, version, name, plural, namespaced, ("status",)))
 
     def add(self, obj: Object) -> Object:
-        """Stores an object (or the items of a List) as it is, uid, times and status included; raises Refusal 400, 409."""
+        """Stores an object (or the items of a List) as it is, uid, times and status included; raises Refusal 400, 409.
+
+        A namespace that is not there is made, and one that is there stays as it is.
+        """
         if "items" in obj:
             for item in obj["items"]:
                 self.add({"apiVersion": obj.get("apiVersion", "v1"), "kind": obj["kind"].removesuffix("List"), **item})
@@ -101,7 +79,9 @@ class FakeCluster:
         meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
         kind = self.kinds.of(obj["apiVersion"], obj["kind"], "namespace" in meta)
         if kind.namespaced:
-            meta.setdefault("namespace", "default")
+            self._have_namespace(meta.setdefault("namespace", "default"))
+        if kind is NAMESPACE and (there := self.store.find(NAMESPACE, ("", meta["name"]))):
+            return _copy(there)
         body = {**obj, "metadata": meta}
         if kind is POD:
             body["status"] = {"phase": "Pending", **(obj.get("status") or {})}
@@ -149,16 +129,13 @@ class FakeCluster:
                 listener(change.what, _whole(change.record))
 
         with self.store.lock:
-            for record in self.store.records(found):
+            for record in self.records(kind):
                 listener("ADDED", _whole(record))
             return self.store.subscribe(tell)
 
     def phases(self) -> Counter[str]:
         """How many pods are in each phase; `Terminating` counts as a phase of its own."""
-        return Counter(
-            "Terminating" if "deletionTimestamp" in record.metadata else record.body["status"].get("phase", "Pending")
-            for record in self.store.records(POD)
-        )
+        return pods.phases(record.body for record in self.store.records(POD))
 
     # Machines
 
@@ -177,39 +154,13 @@ class FakeCluster:
         """The kubelet of a node says that it is ready, or not."""
         self.agent.set_ready(name, ready)
 
-    # Faults
-
-    def fail(
-        self, verb: str, resource: str, status: int, times: int = 1, retry_after: int | None = None,
-        name: str | None = None, after: int = 0,
-    ) -> None:  # fmt: skip
-        """The next `times` matching requests get this status, once `after` more have gone well; `*` is any."""
-        self.faults.add(Fault("answer", verb, resource, status, retry_after, name, after, times))
-
-    def hang(self, verb: str, resource: str, times: int = 1) -> None:
-        """The next matching requests are never answered; they end when the client gives up or the server stops."""
-        self.faults.add(Fault("hang", verb, resource, times=times))
-
-    def drop(self, verb: str, resource: str, times: int = 1) -> None:
-        """The connection of the next matching requests is closed without an answer."""
-        self.faults.add(Fault("drop", verb, resource, times=times))
-
     def compact(self) -> None:
         """Old resourceVersions and continue tokens get 410 from now on."""
         self.store.compact()
-        self.api.lists.forget()
 
-    # What was asked
-
-    @property
-    def requests(self) -> Counter[tuple[str, str]]:
-        """Requests so far by (verb, resource)."""
-        return self._traffic.requests
-
-    @property
-    def bytes_sent(self) -> int:
-        """Bytes of answers on the wire so far, headers not counted."""
-        return self._traffic.sent
+    def _have_namespace(self, name: str) -> None:
+        if self.store.find(NAMESPACE, ("", name)) is None:
+            self.store.create(NAMESPACE, {"metadata": {"name": name}, "spec": {}, "status": {"phase": "Active"}})
 
     def _key(self, kind: str, name: str, namespace: str | None) -> tuple[Kind, Key]:
         found = self.kinds.named(kind)

@@ -10,11 +10,11 @@ from spillway_local.kube_api import patch
 from spillway_local.kube_api.budgets import Budgets
 from spillway_local.kube_api.defaults import check, created
 from spillway_local.kube_api.deletion import delete, evict
-from spillway_local.kube_api.kinds import BUDGET, POD, Kinds
+from spillway_local.kube_api.kinds import BUDGET, NAMESPACE, POD, Kinds
 from spillway_local.kube_api.lists import Lists, select
 from spillway_local.kube_api.pods import with_condition
 from spillway_local.kube_api.protocol import Clock
-from spillway_local.kube_api.refusals import about, bad_request, conflict, not_supported, unsupported_media
+from spillway_local.kube_api.refusals import about, bad_request, conflict, not_found, not_supported, unsupported_media
 from spillway_local.kube_api.requests import Answer, Ask
 from spillway_local.kube_api.selectors import matcher
 from spillway_local.kube_api.store import Body, Record, Store, stamp
@@ -40,7 +40,7 @@ class Api:
             self.budgets.refresh()
         verbs: dict[str, Callable[[Ask], Answer]] = {
             "get": lambda ask: _object(self.store.get(ask.kind, self._key(ask))),
-            "list": lambda ask: self.lists.answer(ask, self.clock.now()),
+            "list": self.lists.answer,
             "watch": lambda ask: Answer(stream=Watch(self.store, self.clock, ask, self.stopping).lines()),
             "create": self._act if ask.subresource else self._create,
             "update": self._update,
@@ -57,6 +57,8 @@ class Api:
 
     def _create(self, ask: Ask) -> Answer:
         body = created(ask.kind, ask.namespace, _object_of(ask))
+        if ask.kind.namespaced and self.store.find(NAMESPACE, ("", ask.namespace)) is None:
+            raise not_found(NAMESPACE, ask.namespace)
         if ask.dry_run:
             return Answer(201, [msgspec.json.encode({"kind": ask.kind.name, "apiVersion": ask.kind.api_version, **body})])
         return _object(self.store.create(ask.kind, body), 201)

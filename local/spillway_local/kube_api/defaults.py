@@ -47,8 +47,9 @@ def check(kind: Kind, body: Body) -> None:
             pods.requests(body)
         elif kind is NODE:
             resources((body.get("status") or {}).get("allocatable") or {})
-    except QuantityError as problem:
-        raise bad_request(f'{kind.name} in version "{kind.version}" cannot be handled: {problem}') from None
+    except QuantityError:
+        why = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        raise bad_request(f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {why}') from None
 
 
 def pod_spec(spec: Body) -> Body:

@@ -63,9 +63,7 @@ def with_condition(body: Body, new: Body, **status: Any) -> Body:
 
 def phases(found: Iterable[Body]) -> Counter[str]:
     """How many pods are in each phase; `Terminating` counts as a phase of its own."""
-    return Counter(
-        "Terminating" if is_terminating(pod) else (pod.get("status") or {}).get("phase", "Pending") for pod in found
-    )
+    return Counter("Terminating" if is_terminating(pod) else (pod.get("status") or {}).get("phase", "Pending") for pod in found)
 
 
 def requests(pod: Body) -> dict[str, int]:

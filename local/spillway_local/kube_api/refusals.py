@@ -22,17 +22,18 @@ _WORDS = {
 
 @dataclass(eq=False)
 class Refusal(Exception):
-    """An answer that is no success; `status` is the body, a `Status` object."""
+    """An answer that is no success; `status` is the body, a `Status` object. `reason` None: the usual one of the code."""
 
     code: int
     message: str
-    reason: str = ""
+    reason: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
-        body |= {"message": self.message, "reason": self.reason or _REASONS.get(self.code, "Unknown")}
+        reason = _REASONS.get(self.code, "Unknown") if self.reason is None else self.reason
+        body |= {"message": self.message, "reason": reason} if reason else {"message": self.message}
         if self.details:
             body["details"] = self.details
         return body | {"code": self.code}

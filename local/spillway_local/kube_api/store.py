@@ -7,17 +7,19 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
 
-from spillway_local.kube_api.kinds import Kind
+from spillway_local.kube_api.kinds import NODE, Kind
 from spillway_local.kube_api.refusals import already_exists, expired, not_found
 
 Body = dict[str, Any]
 Key = tuple[str, str]  # namespace ("" for cluster-wide resources), name
 _FIXED = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_META = ("labels", "annotations", "finalizers", "ownerReferences")
+_NODE_SPEC = ("taints", "unschedulable", "podCIDRs")
 _ENCODE = msgspec.json.Encoder().encode
 
 
@@ -73,7 +75,7 @@ class Store:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.version = 1
-        self._now = now
+        self.now = now
         self._keep = keep_changes
         self._objects: dict[Kind, dict[Key, Record]] = {}
         self._keys: dict[Kind, list[Key]] = {}  # sorted; dropped when an object comes or goes
@@ -116,6 +118,20 @@ class Store:
                 self._lists[kind] = tuple(objects[key] for key in keys)
             return self._lists[kind]
 
+    def records_at(self, kind: Kind, version: int) -> tuple[Record, ...]:
+        """All as they were at a version; raises Refusal 410 when that is no longer known."""
+        with self.lock:
+            changes = [change for change in self.changes_since(version) if change.record.kind is kind]
+            if not changes:
+                return self.records(kind)
+            then = dict(self._objects.get(kind, {}))
+            for change in reversed(changes):
+                if change.before is None:
+                    del then[change.record.key]
+                else:
+                    then[change.record.key] = change.before
+            return tuple(then[key] for key in sorted(then))
+
     def create(self, kind: Kind, body: Body) -> Record:
         """Raises Refusal 409. A uid, creation time and generation that the body brings are kept."""
         meta = dict(body["metadata"])
@@ -124,10 +140,10 @@ class Store:
             if self.find(kind, key):
                 raise already_exists(kind, key[1])
             meta.setdefault("uid", str(uuid.uuid4()))
-            meta.setdefault("creationTimestamp", stamp(self._now()))
+            meta.setdefault("creationTimestamp", stamp(self.now()))
             if "spec" in body:
                 meta.setdefault("generation", 1)
-            return self._write("ADDED", kind, key, {"metadata": meta, **_rest(body)}, None)
+            return self._write("ADDED", kind, key, _tidy(kind, {"metadata": meta, **_rest(body)}), None)
 
     def replace(self, old: Record, body: Body) -> Record:
         """A new version of `old`, unless nothing differs; without finalizers a deleted object goes."""
@@ -138,7 +154,7 @@ class Store:
             meta["resourceVersion"] = was["resourceVersion"]
             if "generation" in was:
                 meta["generation"] = was["generation"] + (body.get("spec") != old.body.get("spec"))
-            fresh = {"metadata": meta, **_rest(body)}
+            fresh = _tidy(old.kind, {"metadata": meta, **_rest(body)})
             if fresh == old.body:
                 return old
             record = self._write("MODIFIED", old.kind, old.key, fresh, old)
@@ -147,12 +163,16 @@ class Store:
             return record
 
     def mark_deleted(self, old: Record, grace_s: int) -> Record:
-        """Sets deletionTimestamp, `grace_s` from now; an earlier one stays."""
+        """Sets deletionTimestamp, `grace_s` after the first delete; never in the past."""
         meta = dict(old.metadata)
-        at = stamp(datetime.fromtimestamp(self._now().timestamp() + grace_s, UTC))
-        if at >= meta.get("deletionTimestamp", "9999"):
-            return old
-        meta |= {"deletionTimestamp": at, "deletionGracePeriodSeconds": grace_s}
+        now = self.now()
+        since = now
+        if "deletionTimestamp" in meta:
+            since = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=meta["deletionGracePeriodSeconds"])
+        elif "generation" in meta:
+            meta["generation"] += 1
+        at = since + timedelta(seconds=grace_s)
+        meta |= {"deletionTimestamp": stamp(max(at, now)), "deletionGracePeriodSeconds": grace_s if at >= now else 1}
         return self._write("MODIFIED", old.kind, old.key, {"metadata": meta, **_rest(old.body)}, old)
 
     def remove(self, old: Record) -> Record:
@@ -168,9 +188,10 @@ class Store:
             return self._log[first:]
 
     def compact(self) -> None:
-        """Forgets all changes so far, as etcd does every five minutes."""
+        """Forgets all changes so far, as etcd does every five minutes; the server's mark of that is a version of its own."""
         with self.lock:
             self._log.clear()
+            self.version += 1
             self._floor = self.version
 
     def _write(
@@ -197,6 +218,16 @@ class Store:
                 listener(change)
             self.changed.notify_all()
             return record
+
+
+def _tidy(kind: Kind, body: Body) -> Body:
+    """Without fields that say nothing, as the server writes no empty ones (omitempty of k8s.io/api)."""
+    body = {**body, "metadata": _said(body["metadata"], _META)}
+    return {**body, "spec": _said(body["spec"], _NODE_SPEC)} if kind is NODE and "spec" in body else body
+
+
+def _said(part: Body, fields: tuple[str, ...]) -> Body:
+    return {name: value for name, value in part.items() if value or name not in fields}
 
 
 def _rest(body: Body) -> Body:
