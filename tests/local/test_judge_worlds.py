@@ -17,8 +17,8 @@ from spillway_local import dump
 from spillway_local.clock import VirtualClock
 from spillway_local.commands.plan import plan_of
 from spillway_local.judge.features import BUILT, Feature
-from spillway_local.judge.fleet import instance_id
 from spillway_local.judge.generator import generate
+from spillway_local.judge.launches import instance_id
 from spillway_local.judge.scene import CLUSTER_WIDE, NOW, WORLD_LABEL
 from spillway_local.judge.world import Planned, RandomWorld
 from spillway_local.kube_api import FakeCluster

@@ -1,6 +1,6 @@
 """Random worlds by seed: the same seed and features, the same bytes."""
 
-from spillway_local.judge import fleet, nodes, volumes, workload
+from spillway_local.judge import groups, launches, nodes, volumes, workload
 from spillway_local.judge.features import Feature
 from spillway_local.judge.scene import ZONES, Aim, Dice, Object, Scene, namespaces
 from spillway_local.judge.world import RandomWorld
@@ -14,17 +14,17 @@ def generate(seed: int, features: frozenset[Feature]) -> RandomWorld:
     spaces = tuple(f"{prefix}-{name}" for name in ("alpha", "beta", "gamma")[: dice.randint(2, 3)])
     zones = ZONES[: dice.randint(1, 3)]
     scene = Scene(seed, prefix, dice, features, spaces, zones)
-    answers = fleet.answers(scene)
-    groups = fleet.read(answers).groups
-    standing = nodes.existing(scene, answers, groups)
-    policy = fleet.set_limits(scene, answers)
+    answers = groups.answers(scene)
+    known = launches.read(answers).groups
+    standing = nodes.existing(scene, answers, known)
+    policy = groups.set_limits(scene, answers)
     machines = [one.node for one in standing]
     objects = [
         *namespaces(scene), *volumes.classes(scene), *machines, *volumes.of_nodes(scene, machines),
         *(pod for one in standing for pod in one.pods), *workload.daemons(scene, machines),
-        *_pending(scene, [fleet.aim_of(group) for group in groups], [one.aim for one in standing]),
+        *_pending(scene, [launches.aim_of(group) for group in known], [one.aim for one in standing]),
     ]  # fmt: skip
-    return RandomWorld(seed, prefix, features, tuple(objects), answers, policy, fleet.closed_zones(scene))
+    return RandomWorld(seed, prefix, features, tuple(objects), answers, policy, launches.closed_zones(scene))
 
 
 def _pending(scene: Scene, aims: list[Aim], machines: list[Aim]) -> list[Object]:

@@ -1,25 +1,16 @@
-"""Rules of a random pod on nodes: selector, node affinity, tolerations, host ports.
+"""Rules of a random pod on nodes: selector and node affinity, with tolerations and host ports beside them.
 
 Most pods suit their aim. The others miss it narrowly, by a single rule and by as little as that rule allows: that tells
 most of a planner that reads a rule otherwise than the scheduler.
 """
 
-from collections.abc import Callable, Sequence
-
-from spillway.model.cluster import Taint
 from spillway_local.judge.features import Feature
-from spillway_local.judge.fleet import KINDS, TAINTS
-from spillway_local.judge.scene import HOSTNAME, LABELS, WORLD_LABEL, ZONE, ZONES, Aim, Dice, Object, Scene
+from spillway_local.judge.host_ports import open_ports
+from spillway_local.judge.requirements import ABSENT, ARCH, VALUES, about, requirement
+from spillway_local.judge.scene import HOSTNAME, LABELS, TYPE, WORLD_LABEL, ZONE, Aim, Object, Scene
+from spillway_local.judge.tolerations import ADDED, tolerations
 
 SUITS = 0.75  # of the pods suit their aim in all that is written here
-ARCH, TYPE, ABSENT = "kubernetes.io/arch", "node.kubernetes.io/instance-type", "absent"
-VALUES = {**LABELS, ARCH: ("amd64", "arm64"), TYPE: tuple(kind.name for kind in KINDS), ABSENT: ("yes", "no")}
-CORDON = "node.kubernetes.io/unschedulable"
-ADDED = tuple(
-    {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-    for what in ("not-ready", "unreachable")
-)
-"""What the API server adds to every pod that does not say it itself."""
 
 
 def apply(scene: Scene, spec: Object, aim: Aim) -> None:
@@ -41,7 +32,7 @@ def apply(scene: Scene, spec: Object, aim: Aim) -> None:
         spec["affinity"] = {"nodeAffinity": affinity}
     spec["tolerations"] = [*tolerations(scene, aim.taints, missed is not Feature.TAINTS), *ADDED]
     if scene.has(Feature.HOST_PORTS, 0.3):
-        _open_ports(dice, spec)
+        open_ports(dice, spec)
 
 
 def _missed(scene: Scene, aim: Aim) -> Feature | None:
@@ -102,122 +93,29 @@ def _expression(scene: Scene, aim: Aim, holds: bool) -> Object:
     if key == HOSTNAME and scene.node_names:
         return _about_name(key, scene, aim, holds, 2)
     if key in (HOSTNAME, WORLD_LABEL):
-        return _requirement(key, "Exists" if holds else "DoesNotExist")
-    return _about(dice, key, aim.labels.get(key), holds)
+        return requirement(key, "Exists" if holds else "DoesNotExist")
+    return about(dice, key, aim.labels.get(key), holds)
 
 
 def _about_name(key: str, scene: Scene, aim: Aim, holds: bool, most: int) -> Object:
     """The API server takes a single value for a field."""
     others = [name for name in scene.node_names if name != aim.name] or [scene.named("gone")]
     if aim.name and scene.dice.chance(0.5):
-        return _requirement(key, "In" if holds else "NotIn", [aim.name])
-    return _requirement(key, "NotIn" if holds else "In", scene.dice.some(others, most))
+        return requirement(key, "In" if holds else "NotIn", [aim.name])
+    return requirement(key, "NotIn" if holds else "In", scene.dice.some(others, most))
 
 
 def _about_zone(scene: Scene, aim: Aim, holds: bool) -> Object:
     """In a world with a zone rule that rule, where it says what is wanted."""
     dice = scene.dice
     if scene.zone_rule is None:
-        return _about(dice, ZONE, aim.labels.get(ZONE), holds)
+        return about(dice, ZONE, aim.labels.get(ZONE), holds)
     operator, zone = scene.zone_rule
     if _zone_holds(scene, aim, operator, zone) is holds:
-        return _requirement(ZONE, operator, [zone])
-    return _requirement(ZONE, "Exists" if holds else "DoesNotExist")
+        return requirement(ZONE, operator, [zone])
+    return requirement(ZONE, "Exists" if holds else "DoesNotExist")
 
 
 def _zone_holds(scene: Scene, aim: Aim, operator: str, zone: str) -> bool:
     """In each zone in which the aim may come to be."""
     return all((one == zone) is (operator == "In") for one in aim.zones)
-
-
-def _about(dice: Dice, key: str, have: str | None, holds: bool) -> Object:
-    """A requirement on `key` that holds, or not, for the value `have`, None for no such label."""
-    others = [value for value in VALUES.get(key, ZONES) if value != have]
-    ways: list[Callable[[], Object]]
-    if have is None:
-        yes = [lambda: _requirement(key, "NotIn", dice.some(others, 2)), lambda: _requirement(key, "DoesNotExist")]
-        no = [
-            lambda: _requirement(key, "In", dice.some(others, 2)),
-            lambda: _requirement(key, "Exists"),
-            lambda: _requirement(key, dice.pick(("Gt", "Lt")), ["5"]),
-        ]
-        return dice.pick(yes if holds else no)()
-    ways = [
-        lambda: _requirement(key, "In", sorted([have, *dice.some(others, 2)]) if holds else dice.some(others, 2)),
-        lambda: _requirement(key, "NotIn", dice.some(others, 2) if holds else sorted([have, *dice.some(others, 2)])),
-        lambda: _requirement(key, "Exists" if holds else "DoesNotExist"),
-    ]
-    if have.isdigit():
-        # The bound itself is neither above nor below.
-        ways += [
-            lambda: _requirement(key, "Gt", [str(int(have) - holds)]),
-            lambda: _requirement(key, "Lt", [str(int(have) + holds)]),
-        ]
-    elif not holds:
-        ways += [lambda: _requirement(key, "Gt", ["0"]), lambda: _requirement(key, "Lt", ["100"])]
-    return dice.pick(ways)()
-
-
-def _requirement(key: str, operator: str, values: Sequence[str] = ()) -> Object:
-    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
-
-
-def tolerations(scene: Scene, taints: Sequence[Taint], suits: bool) -> list[Object]:
-    """Of the aim's taints, in all forms that Kubernetes has, and of some other; where the aim is to be missed, one of its
-    taints is tolerated nearly or not at all."""
-    dice, found = scene.dice, list[Object]()
-    if Feature.TAINTS not in scene.features and Feature.UNSCHEDULABLE not in scene.features:
-        return found
-    repelling = [taint for taint in taints if taint.effect != "PreferNoSchedule"]
-    missed = None if suits or not repelling else dice.pick(repelling)
-    for taint in taints:
-        if taint is missed:
-            found += _nearly(dice, taint)
-        elif taint in repelling or dice.chance(0.3):
-            found.append(_tolerating(dice, taint))
-    if missed is None and dice.chance(0.1):
-        found += _nearly(dice, dice.pick(TAINTS))
-    if missed is None and dice.chance(0.03):
-        found.append({"operator": "Exists"})
-    return found
-
-
-def _tolerating(dice: Dice, taint: Taint) -> Object:
-    form = dice.randrange(4)
-    if form == 0:
-        return {"key": taint.key, "operator": "Exists"}
-    if form == 1:
-        return {"key": taint.key, "operator": "Exists", "effect": taint.effect}
-    equal = {"key": taint.key, "operator": "Equal"} | ({"value": taint.value} if taint.value else {})
-    if form == 2:
-        return equal
-    return equal | {"effect": taint.effect} | ({"tolerationSeconds": 60} if taint.effect == "NoExecute" else {})
-
-
-def _nearly(dice: Dice, taint: Taint) -> list[Object]:
-    """Another value, another effect, or nothing."""
-    effects = [effect for effect in ("NoSchedule", "NoExecute", "PreferNoSchedule") if effect != taint.effect]
-    return dice.pick(
-        (
-            [{"key": taint.key, "operator": "Equal", "value": "other"}],
-            [{"key": taint.key, "operator": "Equal", "effect": taint.effect} | ({} if taint.value else {"value": "other"})],
-            [{"key": taint.key, "operator": "Exists", "effect": dice.pick(effects)}],
-            [{"operator": "Exists", "effect": dice.pick(effects)}],
-            [],
-        )
-    )
-
-
-PORTS = (8080, 8080, 8080, 9100)
-ADDRESSES = ("", "0.0.0.0", "127.0.0.1", "10.0.0.7")
-
-
-def _open_ports(dice: Dice, spec: Object) -> None:
-    """On a container, or on a sidecar, which holds its port as long; an init container that ends holds none."""
-    holders = [*spec["containers"], *spec.get("initContainers", ())]
-    asked = {(dice.pick(PORTS), dice.pick(("TCP", "TCP", "UDP")), dice.pick(ADDRESSES)) for _ in range(dice.randint(1, 2))}
-    holder = dice.pick(holders)
-    holder["ports"] = [
-        {"containerPort": port, "hostPort": port, "protocol": protocol} | ({"hostIP": address} if address else {})
-        for port, protocol, address in sorted(asked)
-    ]

@@ -8,13 +8,14 @@ from spillway.kube import markers
 from spillway.model import quantity
 from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup
-from spillway_local.judge import amounts, fleet, node_rules
+from spillway_local.judge import amounts, launches
 from spillway_local.judge.features import Feature
 from spillway_local.judge.scene import HOSTNAME, LABELS, REGION, ZONE, Aim, Object, Scene, ago
 from spillway_local.judge.workload import Template, running, template
 from spillway_local.world_nodes import node_of
 
 OLD_PLAN = "0123456789abcdef"  # some earlier plan of ours, whose cordon was left behind
+CORDON = "node.kubernetes.io/unschedulable"  # of the taint that a cordoned node has
 GPU = "nvidia.com/gpu"
 SIZES = (5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 12, 24)
 
@@ -41,8 +42,7 @@ def existing(scene: Scene, answers: dict[str, Any], groups: Sequence[NodeGroup])
         counts[number] += 1
         zone = dice.pick(group.zones)
         node = aged(scene, joined(group, name, zone, ago(dice.uniform(3700, 90000))))
-        kind = node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
-        fleet.add_instance(answers, group.name, fleet.instance_id(name), kind, zone, node["metadata"]["creationTimestamp"])
+        launches.add_instance(answers, group.name, node)
         found.append(node)
     if dice.chance(0.2):
         group = dice.pick(groups)
@@ -57,7 +57,7 @@ def joined(group: NodeGroup, name: str, zone: str, created: str) -> Object:
     Of several types it has any.
     """
     assert group.template is not None
-    instance, kinds = fleet.instance_id(name), group.template.instance_types
+    instance, kinds = launches.instance_id(name), group.template.instance_types
     node = node_of(REGION, instance, kinds[int(instance[2:], 16) % len(kinds)], zone, group.template)
     node["metadata"] |= {"name": name, "creationTimestamp": created}
     node["metadata"]["labels"][HOSTNAME] = name
@@ -69,7 +69,7 @@ def joined(group: NodeGroup, name: str, zone: str, created: str) -> Object:
 
 def uncordoned(node: Mapping[str, Any]) -> Object:
     """As `kube.node.uncordon` leaves it, and the node controller, which takes its own taint off."""
-    gone = (markers.LEAVING_TAINT, node_rules.CORDON)
+    gone = (markers.LEAVING_TAINT, CORDON)
     labels = {key: value for key, value in node["metadata"]["labels"].items() if key != markers.CORDONED}
     spec = {field: value for field, value in node["spec"].items() if field not in ("unschedulable", "taints")}
     if taints := [taint for taint in node["spec"].get("taints") or () if taint["key"] not in gone]:
@@ -104,7 +104,7 @@ def aged(scene: Scene, node: Object) -> Object:
         node["status"]["capacity"]["cpu"] = f"{cpu + 100}m"
     if scene.has(Feature.UNSCHEDULABLE, 0.15):
         spec["unschedulable"] = True
-        taints = [{"key": node_rules.CORDON, "effect": "NoSchedule"}]
+        taints = [{"key": CORDON, "effect": "NoSchedule"}]
         if dice.chance(0.5):
             labels[markers.CORDONED] = OLD_PLAN
             taints.append({"key": markers.LEAVING_TAINT, "value": "1767225600", "effect": "NoSchedule"})

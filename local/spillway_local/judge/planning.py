@@ -15,8 +15,8 @@ from spillway.model.plan import Plan, Unserved
 from spillway.model.policy import Policy
 from spillway.planner import clocks, explain
 from spillway_local.dump import named
-from spillway_local.judge import fleet, nodes
-from spillway_local.judge.scene import Object
+from spillway_local.judge import launches, nodes
+from spillway_local.judge.scene import CLUSTER, Object
 
 Key = tuple[str, str]  # namespace and name
 
@@ -48,9 +48,9 @@ def plan(
     now: datetime,
     closed: tuple[str, ...],
 ) -> Planned:
-    """What to do at `now` about Kubernetes objects and AWS's answers; `closed` as `fleet.closed_zones` says."""
+    """What to do at `now` about Kubernetes objects and AWS's answers; `closed` as `launches.closed_zones` says."""
     items = list(objects)
-    cluster, groups, rules = snapshot(items, now), named(fleet.read(answers, now)), Policy.model_validate(policy)
+    cluster, groups, rules = snapshot(items, now), named(launches.read(answers, now)), Policy.model_validate(policy)
     memory = clocks.observe(Memory(), cluster, groups, rules, now)
     found = planner.plan(cluster, groups, memory, rules, now)
     new, targets = _new_nodes(found, groups, now, closed)
@@ -77,7 +77,7 @@ def snapshot(items: Iterable[Object], now: datetime) -> ClusterSnapshot:
     """Kubernetes objects, each with its kind, as our own decoder reads them."""
     read = decode.Objects()
     read.add(json.dumps({"kind": "List", "apiVersion": "v1", "items": list(items)}).encode())
-    return named(decode.reduce(read, cluster=fleet.CLUSTER, taken_at=now))
+    return named(decode.reduce(read, cluster=CLUSTER, taken_at=now))
 
 
 def _new_nodes(
@@ -88,7 +88,7 @@ def _new_nodes(
     targets: dict[str, str] = {}
     for step in found.scale_out:
         group = by_name[step.group]
-        for number, zone in enumerate(fleet.launch_zones(group, step.nodes, closed)):
+        for number, zone in enumerate(launches.launch_zones(group, step.nodes, closed)):
             name = f"{group.name}-{len(group.instances) + number}"
             new[name] = nodes.joined(group, name, zone, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
             targets[f"{group.name}#{number}"] = name

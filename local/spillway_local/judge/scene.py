@@ -21,9 +21,10 @@ T = TypeVar("T")
 
 WORLD_LABEL = "local.spillway.io/world"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CLUSTER = "judge"
 REGION = "us-east-1"
 ZONES = (f"{REGION}a", f"{REGION}b", f"{REGION}c")
-ZONE, HOSTNAME = ZONE_KEYS[0], "kubernetes.io/hostname"
+ZONE, HOSTNAME, TYPE = ZONE_KEYS[0], "kubernetes.io/hostname", "node.kubernetes.io/instance-type"
 
 LABELS: Mapping[str, tuple[str, ...]] = {
     "disk": ("ssd", "hdd", "nvme"),

@@ -14,9 +14,9 @@ from spillway.planner.fit import Fit
 from spillway.planner.rooms import Rooms
 from spillway.planner.rules import FILTERS
 from spillway.planner.view import view
-from spillway_local.judge import fleet, nodes, planning, scene, workload
+from spillway_local.judge import groups, launches, nodes, planning, scene, workload
 from spillway_local.judge.features import NODE_LOCAL, Feature
-from spillway_local.judge.scene import NOW, REGION, WORLD_LABEL, Aim, Dice, Object, Scene
+from spillway_local.judge.scene import CLUSTER, NOW, REGION, WORLD_LABEL, Aim, Dice, Object, Scene
 
 OWN_AIM = 0.96  # of the pods are made for their own node, the others for some other
 
@@ -36,10 +36,8 @@ def pairs(seed: int, count: int, features: frozenset[Feature]) -> list[Pair]:
     dice = Dice(seed)
     local = frozenset(feature for feature in features if feature in NODE_LOCAL)
     common = Scene(seed, f"p{seed}", dice, local, _spaces(seed))
-    groups = [group for _ in range(4) for group in fleet.read(fleet.answers(common)).groups]
-    machines = [
-        nodes.joined(dice.pick(groups), f"p{seed}-{i}", dice.pick(common.zones), scene.ago(90000)) for i in range(count)
-    ]
+    known = [group for _ in range(4) for group in launches.read(groups.answers(common)).groups]
+    machines = [nodes.joined(dice.pick(known), f"p{seed}-{i}", dice.pick(common.zones), scene.ago(90000)) for i in range(count)]
     aims = [nodes.aim_of(node) for node in machines]
     return [_pair(Scene(seed, f"p{seed}-{i}", dice, local, _spaces(seed)), node, aims) for i, node in enumerate(machines)]
 
@@ -67,7 +65,7 @@ def _pair(own: Scene, node: Object, aims: list[Aim]) -> Pair:
 def refusals(pair: Pair) -> tuple[Reason, ...]:
     """Why our planner would not put the pod on the node: each rule alone, in its order, then amounts. () when it would."""
     cluster = planning.snapshot([pair.node, *pair.running, pair.pod], NOW)
-    seen = view(cluster, FleetSnapshot(fleet.CLUSTER, REGION, NOW), Memory(), Policy(), NOW)
+    seen = view(cluster, FleetSnapshot(CLUSTER, REGION, NOW), Memory(), Policy(), NOW)
     (lot,) = demand.waiting(seen)
     dimensions = Dimensions([lot.shape])
     found = []

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from spillway import clock
-from spillway_local.judge import fleet, planning
+from spillway_local.judge import launches, planning
 from spillway_local.judge.features import Feature
 from spillway_local.judge.planning import Planned
-from spillway_local.judge.scene import CLUSTER_WIDE, NOW, REGION, Object
+from spillway_local.judge.scene import CLUSTER, CLUSTER_WIDE, NOW, REGION, Object
 
 __all__ = ["Planned", "RandomWorld"]
 
@@ -52,18 +52,8 @@ class RandomWorld:
     def bought(self, planned: Planned) -> "RandomWorld":
         """The world once all that the plan asks for has come: instances in service, desired raised, nodes Ready."""
         answers = copy.deepcopy(dict(self.answers))
-        groups = {target: target.rpartition("#")[0] for target in planned.targets}
         for target, name in planned.targets.items():
-            node = planned.nodes[name]
-            labels = node["metadata"]["labels"]
-            fleet.add_instance(
-                answers,
-                groups[target],
-                fleet.instance_id(name),
-                labels["node.kubernetes.io/instance-type"],
-                labels["topology.kubernetes.io/zone"],
-                node["metadata"]["creationTimestamp"],
-            )
+            launches.add_instance(answers, target.rpartition("#")[0], planned.nodes[name])
         kept = (planned.uncordoned.get(_node_name(one), one) for one in self.objects)
         return replace(self, objects=(*kept, *planned.nodes.values()), answers=answers)
 
@@ -73,7 +63,7 @@ class RandomWorld:
         region.mkdir(parents=True)
         (folder / "cluster").mkdir()
         items = [*CLUSTER_WIDE, *(self.objects if objects is None else objects)]
-        _write(folder / "meta.json", {"cluster": fleet.CLUSTER, "home_region": REGION, "now": now.isoformat()})
+        _write(folder / "meta.json", {"cluster": CLUSTER, "home_region": REGION, "now": now.isoformat()})
         _write(folder / "cluster" / "objects.json", {"apiVersion": "v1", "kind": "List", "items": items})
         _write(region / "answers.json", self.answers)
         if self.policy:
