@@ -27,6 +27,13 @@ demo: setup ## Run the main job end to end in an emulated world (SEED= PODS= DRY
 test: setup ## Run the fast tests (ARGS="tests/planner -k taint")
 	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --numprocesses auto --dist worksteal $(ARGS)
 
+test-cluster: setup ## Run what a real control plane judges (WORLDS=60 SEED=0 ARGS="tests/kube")
+	@$(RUN) python -m spillway_local.control_plane build
+	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --api-server real --numprocesses auto --dist worksteal $(ARGS)
+
+control-plane: setup ## Run a real control plane for kubectl, until Ctrl-C
+	@$(RUN) python -m spillway_local.control_plane run
+
 invoke: setup ## Run one handler against the emulated world (FUNCTION=plan EVENT=events/plan.burst.json)
 	@$(RUN) python -m spillway_local.invoke $(FUNCTION) $(EVENT)
 
@@ -68,4 +75,4 @@ build: setup ## Build what is deployed into .aws-sam (no docker, no account)
 clean: ## Remove all that was built or installed here
 	rm -rf .venv $(TOOLS) .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup demo test invoke features bench schema format lint requirements permissions build clean
+.PHONY: help setup demo test test-cluster control-plane invoke features bench schema format lint requirements permissions build clean

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from spillway_local.judge import run
+from spillway.planner import fit, rules
+from spillway_local.judge import decisions, pinned, run
+from spillway_local.judge.features import BUILT
+from spillway_local.judge.generator import generate
 from spillway_local.judge.stage import Stage
 
 pytestmark = pytest.mark.cluster
@@ -18,3 +21,29 @@ def test_every_served_pod_is_bound_and_no_other_is(stage: Stage, seeds: Sequence
     record_property("free", found.free.document())
     record_property("nominated", found.nominated.document())
     assert not found.disagreements, run.report(found)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whether_a_pod_may_go_on_a_node_is_judged_alike_and_for_the_same_kind_of_reason(stage: Stage, seed: int):
+    """Two hundred pairs of a pod and a node; about half of them suit each other."""
+    wrong = decisions.judge(stage, seed, 200)
+
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+MEETS_NO_SCHEDULER = rules.node_name  # a pod that names its node
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [rule for rule in rules.FILTERS if rule is not MEETS_NO_SCHEDULER],
+    ids=lambda rule: rule.__name__.rpartition(".")[2],
+)
+def test_a_rule_that_we_did_not_have_would_be_found(stage: Stage, missing: Any, monkeypatch: pytest.MonkeyPatch):
+    """The judge is not blind: plans made without one of the rules are contradicted."""
+    left = tuple(rule for rule in rules.FILTERS if rule is not missing)
+    monkeypatch.setattr(fit.Fit.__init__, "__defaults__", (left,))
+
+    wrong = pinned.judge(stage, [generate(seed, BUILT) for seed in range(10)])
+
+    assert any(one.ours.startswith("served") for one in wrong)

@@ -9,7 +9,7 @@ import urllib3
 
 from spillway_local.kube_api.refusals import Refusal
 
-_CONNECTIONS = 8
+_CONNECTIONS = 16
 _TIMEOUT_S = 60.0
 
 

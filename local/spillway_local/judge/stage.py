@@ -19,7 +19,7 @@ from spillway_local.kube_api.protocol import Object, What
 from spillway_local.kube_api.refusals import Refusal
 
 Key = tuple[str, str]  # namespace and name of a pod
-_THREADS = 6
+_THREADS = 12
 _LOOK_S = 0.05
 _LIMIT_S = 90.0
 _QUEUES = re.compile(r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)$', re.MULTILINE)
