@@ -70,7 +70,8 @@ def run(folder: Path, kubeconfig: Path, *more: str) -> int:
 
 
 def secretive(name: str) -> dict[str, Any]:
-    container = {"name": "main", "env": [{"name": "PASSWORD", "value": SECRET}], "resources": {"requests": {"cpu": "1"}}}
+    container = {"name": "main", "image": "app", "env": [{"name": "PASSWORD", "value": SECRET}]}
+    container["resources"] = {"requests": {"cpu": "1"}}
     applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"spec": SECRET}), "team": "a"}
     return pod(name, spec={"containers": [container]}, annotations=applied, labels={"env": "production"})
 

@@ -17,7 +17,7 @@ from spillway.model.plan import Plan, ScaleIn, Summary, Why
 from spillway.model.reason import Code, Reason
 from spillway_local.clock import VirtualClock
 from spillway_local.handlers import ROOT, Handlers
-from spillway_local.kube_api import FakeCluster
+from spillway_local.kube_api import Cluster, FakeCluster
 from tests.workflow.world import CLUSTER, HOME, NOW, open_world
 
 WHY = Reason(code=Code.EMPTY, text="node n1 has had no work for 600 s")
@@ -26,7 +26,7 @@ WHY = Reason(code=Code.EMPTY, text="node n1 has had no work for 600 s")
 @dataclass
 class World:
     table: Table
-    api: FakeCluster
+    api: Cluster
     time: VirtualClock
 
     def call(self, function: str, **event: Any) -> dict[str, Any]:
@@ -58,11 +58,20 @@ class World:
 
 @contextmanager
 def open_handlers() -> Iterator[World]:
-    time = VirtualClock(NOW)
-    with pytest.MonkeyPatch.context() as patch, open_world() as aws, FakeCluster(time) as api:
+    """Over the fake cluster, of which these tests drive the time."""
+    with FakeCluster(VirtualClock(NOW)) as api, handlers_on(api) as opened:
+        yield opened
+
+
+@contextmanager
+def handlers_on(api: Cluster, user: str = "tester") -> Iterator[World]:
+    """`api` serves already, and its clock is a virtual one; the handlers come to it as `user`."""
+    time = api.clock
+    assert isinstance(time, VirtualClock)
+    with open_world() as aws, pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "utcnow", time.now)
         patch.setattr(retry, "sleep", lambda seconds: None)
-        patch.setenv("SPILLWAY_ACCESS", "json:" + json.dumps({"server": api.url, "token": api.token}))
+        patch.setenv("SPILLWAY_ACCESS", "json:" + json.dumps({"server": api.url, "token": api.tokens[user]}))
         patch.setenv("POWERTOOLS_METRICS_DISABLED", "true")
         env.cache_clear()
         try:

@@ -15,7 +15,7 @@ def pod(
     name: str = "web-0", *, node: str = "", cpu: str = "", phase: str = "", spec: Object | None = None, **meta: Any
 ) -> Object:
     """Waiting and judged unschedulable, or running on `node`."""
-    requests = {"requests": {"cpu": cpu}} if cpu else {}
+    container = {"name": "main", "image": "app", "resources": {"requests": {"cpu": cpu}} if cpu else {}}
     status: Object = {"phase": phase or ("Running" if node else "Pending")}
     if not node:
         status["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
@@ -23,7 +23,7 @@ def pod(
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "default", "creationTimestamp": "2025-12-31T23:50:00Z"} | meta,
-        "spec": {"containers": [{"name": "main", "resources": requests}]} | ({"nodeName": node} if node else {}) | (spec or {}),
+        "spec": {"containers": [container]} | ({"nodeName": node} if node else {}) | (spec or {}),
         "status": status,
     }
 

@@ -9,6 +9,7 @@ from spillway.kube.evict import Verdict, evict, pods_on
 from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import budget, daemon_of, node, pod
+from tests.local.kube_api_objects import until
 
 
 @pytest.fixture
@@ -62,17 +63,52 @@ def test_a_pods_grace_is_kept_up_to_the_policys_limit(world: World, own: int, gi
     assert (left["metadata"]["deletionGracePeriodSeconds"] if left else 0) == given
 
 
+def processed(world: World, name: str, **figures: int) -> None:
+    """Returns when the disruption controller has come to these figures of a budget."""
+    until(world.api, "PodDisruptionBudget", name, lambda one: figures.items() <= one["status"].items())
+
+
+def tight(name: str, **labels: str):
+    made = budget(name, **labels)
+    made["spec"] = {"minAvailable": 1, "selector": made["spec"]["selector"]}
+    return made
+
+
 def test_a_budget_that_allows_none_makes_it_wait_and_says_so(world: World):
     world.api.add(running("a", labels={"app": "web"}))
-    tight = budget(app="web")
-    tight["spec"] = {"minAvailable": 1, "selector": tight["spec"]["selector"]}
-    world.api.add(tight)
+    world.api.add(tight("web", app="web"))
+    processed(world, "web", expectedPods=1, currentHealthy=1, disruptionsAllowed=0)
 
     answer = evict(world.session, only(world), 600)
 
-    assert answer.verdict == Verdict.WAITING
-    assert "disruption budget" in answer.reason
+    assert (answer.verdict, answer.wait_s) == (Verdict.WAITING, 10)
+    assert answer.reason == "Cannot evict pod as it would violate the pod's disruption budget."
+    assert world.waits == []
     assert not only(world).deleting
+
+
+def test_a_budget_lets_one_after_the_other_go(world: World):
+    for name in ("a", "b"):
+        world.api.add(running(name, labels={"app": "web"}))
+    world.api.add(tight("web", app="web"))
+    processed(world, "web", expectedPods=2, currentHealthy=2, disruptionsAllowed=1)
+    first, second = pods_on(world.session, "n1")
+
+    assert evict(world.session, first, 600).verdict == Verdict.EVICTED
+    assert evict(world.session, second, 600).verdict == Verdict.WAITING
+    assert [one.deleting for one in pods_on(world.session, "n1")] == [True, False]
+
+
+def test_a_budget_that_the_server_has_not_processed_yet_makes_it_wait(world: World):
+    """As one whose pods cannot be counted never is: a DaemonSet has no scale."""
+    world.api.add(running("a", labels={"app": "web"}, ownerReferences=daemon_of()))
+    world.api.add(budget("web", app="web"))
+    until(world.api, "PodDisruptionBudget", "web", lambda one: bool(one["status"].get("conditions")))
+
+    answer = evict(world.session, only(world), 600)
+
+    assert (answer.verdict, answer.wait_s) == (Verdict.WAITING, 10)
+    assert world.waits == []
 
 
 def test_two_budgets_over_one_pod_make_it_wait_with_that_reason(world: World):
@@ -82,8 +118,9 @@ def test_two_budgets_over_one_pod_make_it_wait_with_that_reason(world: World):
 
     answer = evict(world.session, only(world), 600)
 
-    assert answer.verdict == Verdict.WAITING
+    assert (answer.verdict, answer.wait_s) == (Verdict.WAITING, 10)
     assert "more than one PodDisruptionBudget" in answer.reason
+    assert world.api.requests["create", "pods/eviction"] == 1
     assert not only(world).deleting
 
 

@@ -4,12 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import urllib3
 import yaml
 
+from spillway.errors import ClusterForbidden
+from spillway.kube import session as sessions
+from spillway.kube.read import read
+from spillway.kube.session import Session
+from spillway.model.access import Access
 from spillway.model.memory import OpenRequest
 from spillway.model.plan import Eviction, Why
 from spillway_local.handlers import ROOT
-from tests.kube.handlers import World, open_handlers, scale_in
+from spillway_local.kube_api import Cluster
+from spillway_local.kube_api.kinds import Kinds
+from tests.kube.handlers import World, handlers_on, scale_in
 from tests.kube.objects import node, pod
 
 ROLE, BINDING = yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text())
@@ -20,12 +28,31 @@ def granted() -> set[tuple[str, str]]:
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with open_handlers() as opened:
-        opened.api.add(node("n1"))
-        opened.api.add(pod("web", node="n1"))
-        opened.api.allow(granted())
+def world(api_server: Cluster) -> Iterator[World]:
+    """The functions come as a member of the group `spillway`, and the role is applied as it is shipped."""
+    api_server.add(ROLE)
+    api_server.add(BINDING)
+    api_server.add(node("n1"))
+    api_server.add(pod("web", node="n1"))
+    with handlers_on(api_server, user="spillway") as opened:
         yield opened
+
+
+def paths() -> Iterator[tuple[tuple[str, str], str, str]]:
+    """Each (verb, resource) there is, as a request's method and path."""
+    for kind in Kinds():
+        inside = kind.path("default" if kind.namespaced else "")
+        for verb, method in (("list", "GET"), ("create", "POST"), ("deletecollection", "DELETE")):
+            yield (verb, kind.plural), method, inside
+        yield ("watch", kind.plural), "GET", f"{inside}?watch=true&timeoutSeconds=1"
+        for sub in ("", *(f"/{name}" for name in kind.subresources)):
+            verbs = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+            if sub in ("/eviction", "/binding"):
+                verbs = {"create": "POST"}
+            elif sub:
+                del verbs["delete"]
+            for verb, method in verbs.items():
+                yield (verb, kind.plural + sub), method, f"{inside}/nobody{sub}"
 
 
 def one_of_everything(world: World) -> None:
@@ -51,6 +78,29 @@ def test_it_is_not_too_much(world: World):
     one_of_everything(world)
 
     assert granted() - set(world.api.requests) == set()
+
+
+def test_the_server_refuses_all_else(world: World):
+    """Nothing is left out: secrets, deletes of pods, their status, bindings, writes to the roles themselves."""
+    asked = list(paths())
+    assert {("delete", "pods"), ("get", "secrets"), ("patch", "pods/status"), ("update", "clusterroles")} <= {
+        pair for pair, _, _ in asked
+    }
+    headers = {"Authorization": f"Bearer {world.api.tokens['spillway']}", "Content-Type": "application/merge-patch+json"}
+    with urllib3.PoolManager(retries=False) as http:
+        answers = {
+            pair: http.request(method, world.api.url + path, headers=headers, body=None if method == "GET" else b"{}").status
+            for pair, method, path in asked
+        }
+    let_in = {pair for pair, status in answers.items() if status != 403}
+    assert let_in == granted()
+
+
+def test_without_the_role_nothing_is_allowed(api_server: Cluster):
+    session = Session(Access("prod", api_server.url, token=api_server.tokens["spillway"]))
+    with pytest.raises(ClusterForbidden, match="list nodes"):
+        read(session)
+    sessions.close()
 
 
 def test_no_wildcards_and_no_way_round_the_budgets():

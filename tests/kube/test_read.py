@@ -2,11 +2,13 @@
 
 import socket
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from spillway import clock
 from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
+from spillway.kube import pages
 from spillway.kube import session as sessions
 from spillway.kube.read import read
 from spillway.kube.session import Session
@@ -23,43 +25,64 @@ def world(api_server: Cluster) -> Iterator[World]:
         yield opened
 
 
-def test_the_snapshot_holds_nodes_and_pods_at_the_servers_own_time(world: World):
+def test_the_snapshot_holds_nodes_and_pods_at_the_servers_own_time(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(clock, "utcnow", lambda: datetime(2020, 1, 1, tzinfo=UTC))  # ours is years behind
     for one in (node("n1"), pod("a", node="n1"), pod("b"), pod("done", node="n1", phase="Succeeded")):
         world.api.add(one)
 
     seen = read(world.session).snapshot
 
     assert seen.cluster == "prod"
-    assert seen.taken_at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert abs(seen.taken_at - world.api.clock.now()) < timedelta(minutes=2)
     assert [one.name for one in seen.nodes] == ["n1"]
     assert {pods.names: pods.state for pods in seen.pods} == {("a",): PodState.BOUND, ("b",): PodState.UNSCHEDULABLE}
     assert seen.server_version.startswith("v1.")
 
 
-def test_long_lists_come_in_pages(world: World):
-    for at in range(1201):
-        world.api.add(pod(f"p{at:04}"))
+@pytest.fixture
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 50 objects."""
+    monkeypatch.setattr(pages, "_PAGE", 50)
+
+
+def test_long_lists_come_in_pages(world: World, short_pages: None):
+    world.api.add({"kind": "PodList", "items": [pod(f"p{at:04}") for at in range(121)]})
 
     reading = read(world.session)
 
-    assert sum(len(pods.names) for pods in reading.snapshot.pods) == 1201
+    assert sum(len(pods.names) for pods in reading.snapshot.pods) == 121
     assert world.api.requests["list", "pods"] == 3
 
 
 def test_answers_come_compressed(world: World):
-    for at in range(500):
-        world.api.add(pod(f"p{at:04}"))
+    world.api.add({"kind": "PodList", "items": [pod(f"p{at:04}", annotations={"a": "word " * 500}) for at in range(100)]})
 
     assert read(world.session).body_bytes > 3 * world.api.bytes_sent
 
 
-def test_a_list_whose_pages_expired_starts_anew_and_keeps_nothing_of_the_first_try(world: World):
-    for at in range(501):
-        world.api.add(pod(f"p{at:04}"))
+def test_a_list_whose_pages_expired_starts_anew_and_keeps_nothing_of_the_first_try(world: World, short_pages: None):
+    world.api.add({"kind": "PodList", "items": [pod(f"p{at:04}") for at in range(51)]})
     world.api.fail("list", "pods", 410, after=1)
 
-    assert sum(len(pods.names) for pods in read(world.session).snapshot.pods) == 501
+    assert sum(len(pods.names) for pods in read(world.session).snapshot.pods) == 51
     assert world.api.requests["list", "pods"] == 4
+
+
+def test_a_compaction_between_two_pages_starts_the_list_anew(world: World, short_pages: None, monkeypatch: pytest.MonkeyPatch):
+    world.api.add({"kind": "PodList", "items": [pod(f"p{at:04}") for at in range(51)]})
+    call = Session.call
+
+    def compacted_after_the_first_page(session: Session, method: str, path: str, what: tuple[str, str], *more, **named):
+        answer = call(session, method, path, what, *more, **named)
+        if what == ("list", "pods") and world.api.requests[what] == 1:
+            world.api.remove("Pod", "p0000")
+            world.api.compact()
+        return answer
+
+    monkeypatch.setattr(Session, "call", compacted_after_the_first_page)
+
+    assert sum(len(pods.names) for pods in read(world.session).snapshot.pods) == 50
+    assert world.api.requests["list", "pods"] == 3  # the first page, its sequel that was refused, and all that there is
 
 
 def test_a_list_whose_pages_never_last_is_an_error(world: World):

@@ -3,6 +3,7 @@
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 from spillway_local.control_plane import rights
@@ -12,14 +13,16 @@ from spillway_local.control_plane.front import Front
 from spillway_local.control_plane.plane import ControlPlane
 from spillway_local.control_plane.watching import Watching
 from spillway_local.kube_api.access import TESTER, as_rules
-from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, NODE, Kind, Kinds
+from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, NODE, PRIORITY_CLASS, Kind, Kinds
 from spillway_local.kube_api.pods import phases
 from spillway_local.kube_api.protocol import Clock, Object, What
 from spillway_local.kube_api.refusals import Refusal
 from spillway_local.kube_api.served import Served
 
 _SERVERS_OWN = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields")
+_SHARED = (NAMESPACE, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, PRIORITY_CLASS)  # kinds of which a plane has some of its own
 _FREED = {"metadata": {"finalizers": None}}
+_THREADS = 4
 _TRIES = 20  # of a write that others come before
 
 
@@ -33,6 +36,7 @@ class RealCluster(Served):
         self._plane = plane
         self._client = Client(plane.url, plane.ca_file, plane.token)
         self._added: dict[Kind, list[Object]] = {}
+        self._namespaces: dict[str, Object] = {}
         self._watches: list[Watching] = []
 
     def start(self) -> Self:
@@ -61,14 +65,15 @@ class RealCluster(Served):
         rights.grant(self._client, TESTER, rights.ALL if rules is None else as_rules(rules))
 
     def add(self, obj: Object) -> Object:
-        """Creates it and then gives it its status; raises Refusal.
+        """Creates it and then gives it its status; raises Refusal. The items of a List come in no order.
 
         A namespace that is not there is made, and one that is there stays as it is. A ClusterRoleBinding comes after its
         role, and counts on return.
         """
         if "items" in obj:
-            for item in obj["items"]:
-                self.add({"apiVersion": obj.get("apiVersion", "v1"), "kind": obj["kind"].removesuffix("List"), **item})
+            head = {"apiVersion": obj.get("apiVersion", "v1"), "kind": obj["kind"].removesuffix("List")}
+            with ThreadPoolExecutor(_THREADS) as threads:
+                list(threads.map(lambda item: self.add({**head, **item}), obj["items"]))
             return obj
         meta = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS_OWN}
         kind = self._kinds.of(obj["apiVersion"], obj["kind"], "namespace" in meta)
@@ -145,17 +150,21 @@ class RealCluster(Served):
 
     def _namespace(self, name: str) -> Object:
         """It stays: without its controller a namespace never goes, and nothing more can be made in it."""
-        there = self.get("Namespace", name)
-        return there or dict(self._client.ask("POST", NAMESPACE.path(), {"metadata": {"name": name}}))
+        if name not in self._namespaces:
+            there = self.get("Namespace", name)
+            self._namespaces[name] = there or self._client.ask("POST", NAMESPACE.path(), {"metadata": {"name": name}})
+        return self._namespaces[name]
 
     def _empty(self) -> None:
         for binding in self._added.pop(CLUSTER_ROLE_BINDING, ()):
             rights.forget(self._client, binding)
         created = {resource for verb, resource in self.requests if verb == "create"}
-        for role in self._added.pop(CLUSTER_ROLE, ()):  # by name: a server has many of its own
-            self._client.ask("DELETE", _path_of(CLUSTER_ROLE, role))
         for kind in [kind for kind in self._kinds if kind in self._added or kind.plural in created]:
-            self._clear(kind)
+            if kind in _SHARED:
+                for one in self._added.get(kind, ()):
+                    self._client.ask("DELETE", _path_of(kind, one))
+            else:
+                self._clear(kind)
         self._added.clear()
 
     def _clear(self, kind: Kind) -> None:

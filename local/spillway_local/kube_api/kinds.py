@@ -38,6 +38,7 @@ NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("status",))
 RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLE = Kind(RBAC, "v1", "ClusterRole", "clusterroles", False)
 CLUSTER_ROLE_BINDING = Kind(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", False)
+PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False)
 _KNOWN = (
     POD,
     NODE,
@@ -57,7 +58,7 @@ _KNOWN = (
     Kind("apps", "v1", "StatefulSet", "statefulsets", True, ("status",)),
     Kind("apps", "v1", "Deployment", "deployments", True, ("status",)),
     Kind("batch", "v1", "Job", "jobs", True, ("status",)),
-    Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False),
+    PRIORITY_CLASS,
     Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", False),
     Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False),
     Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False),
