@@ -27,9 +27,7 @@ def answers(scene: Scene) -> dict[str, Any]:
     kinds = [dice.pick(KINDS) for _ in range(dice.randint(2, 5))]
     if scene.has(Feature.RESOURCES, 0.5):
         kinds.append(dice.pick(ACCELERATED))
-    spread = len(zones) > 1 and dice.chance(0.4)
-    if spread:
-        scene.zone_rule = (dice.pick(("In", "NotIn")), dice.pick(zones))
+    spread = len(zones) > 1 and dice.chance(0.6)
     found: dict[str, Any] = {
         "AutoScalingGroups": [], "LaunchTemplateVersions": [], "Reservations": [], "Activities": [],
         "InstanceTypes": described(),
@@ -40,6 +38,8 @@ def answers(scene: Scene) -> dict[str, Any]:
         name = scene.named(f"g{number}")
         several = spread and (number == 0 or dice.chance(0.4))
         places = sorted(dice.sample(zones, dice.randint(2, len(zones)))) if several else [dice.pick(zones)]
+        if several and scene.zone_rule is None:
+            scene.zone_rule = (dice.pick(("In", "NotIn")), dice.pick(places))
         _add_group(scene, found, name, kind, places)
     return found
 

@@ -50,12 +50,12 @@ def _selector(scene: Scene, aim: Aim, suits: bool) -> dict[str, str]:
     dice = scene.dice
     have = [key for key in (*LABELS, ARCH, TYPE, "group") if key in aim.labels]
     zone = scene.zone_rule[1] if scene.zone_rule else dice.pick(aim.zones)
-    if _zone_holds(scene, aim, "In", zone) and (not scene.zone_rule or scene.zone_rule[0] == "In"):
+    if _zone_holds(aim, "In", zone) and (not scene.zone_rule or scene.zone_rule[0] == "In"):
         have.append(ZONE)
     chosen = {key: zone if key == ZONE else aim.labels[key] for key in dice.some(have, 2)}
     if suits:
         return chosen
-    if scene.zone_rule == ("In", zone) and not _zone_holds(scene, aim, "In", zone) and dice.chance(0.6):
+    if len(aim.zones) > 1 and scene.zone_rule == ("In", zone) and dice.chance(0.7):
         return {**chosen, ZONE: zone}
     key = dice.pick((*LABELS, ARCH))
     return {**chosen, key: dice.pick([value for value in VALUES[key] if value != aim.labels.get(key)])}
@@ -79,6 +79,8 @@ def _term(scene: Scene, aim: Aim, holds: bool) -> Object:
     for index in range(number):
         if scene.node_names and dice.chance(0.12) and "matchFields" not in term:
             term["matchFields"] = [_about_name("metadata.name", scene, aim, index != fails, 1)]
+        elif index == fails and len(aim.zones) > 1 and dice.chance(0.5):
+            term.setdefault("matchExpressions", []).append(_about_zone(scene, aim, holds=False))
         else:
             term.setdefault("matchExpressions", []).append(_expression(scene, aim, index != fails))
     return term
@@ -107,15 +109,14 @@ def _about_name(key: str, scene: Scene, aim: Aim, holds: bool, most: int) -> Obj
 
 def _about_zone(scene: Scene, aim: Aim, holds: bool) -> Object:
     """In a world with a zone rule that rule, where it says what is wanted."""
-    dice = scene.dice
     if scene.zone_rule is None:
-        return about(dice, ZONE, aim.labels.get(ZONE), holds)
+        return about(scene.dice, ZONE, aim.labels.get(ZONE), holds)
     operator, zone = scene.zone_rule
-    if _zone_holds(scene, aim, operator, zone) is holds:
+    if _zone_holds(aim, operator, zone) is holds:
         return requirement(ZONE, operator, [zone])
     return requirement(ZONE, "Exists" if holds else "DoesNotExist")
 
 
-def _zone_holds(scene: Scene, aim: Aim, operator: str, zone: str) -> bool:
+def _zone_holds(aim: Aim, operator: str, zone: str) -> bool:
     """In each zone in which the aim may come to be."""
     return all((one == zone) is (operator == "In") for one in aim.zones)
