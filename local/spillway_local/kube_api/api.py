@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from spillway_local.kube_api import patch
+from spillway_local.kube_api import events, patch
 from spillway_local.kube_api.budgets import Budgets
 from spillway_local.kube_api.defaults import check, created
 from spillway_local.kube_api.deletion import delete, evict
-from spillway_local.kube_api.kinds import BUDGET, NAMESPACE, POD, Kinds
+from spillway_local.kube_api.kinds import BUDGET, NAMESPACE, NEWER_EVENT, POD, Kinds
 from spillway_local.kube_api.lists import Lists, select
 from spillway_local.kube_api.pods import with_condition
 from spillway_local.kube_api.protocol import Clock
@@ -36,6 +36,8 @@ class Api:
 
     def answer(self, ask: Ask) -> Answer:
         """Does what is asked; raises Refusal."""
+        if ask.kind is NEWER_EVENT:
+            return events.answered(ask, self.answer)
         if ask.kind is BUDGET:
             self.budgets.refresh()
         verbs: dict[str, Callable[[Ask], Answer]] = {

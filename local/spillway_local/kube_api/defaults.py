@@ -4,9 +4,9 @@ import secrets
 from typing import Any
 
 from spillway.model.quantity import QuantityError, resources
-from spillway_local.kube_api import pods
-from spillway_local.kube_api.kinds import NODE, POD, Kind
-from spillway_local.kube_api.refusals import bad_request, invalid
+from spillway_local.kube_api import events, pods
+from spillway_local.kube_api.kinds import EVENT, NODE, POD, Kind
+from spillway_local.kube_api.refusals import Problem, bad_request, invalid
 from spillway_local.kube_api.store import Body
 
 
@@ -20,7 +20,7 @@ def created(kind: Kind, namespace: str, given: Body) -> Body:
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = meta["generateName"] + secrets.token_hex(3)[:5]
     if not meta.get("name"):
-        raise invalid(kind, "", "metadata.name", "Required value: name or generateName is required")
+        raise invalid(kind, "", [Problem("metadata.name", "Required value: name or generateName is required")])
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     if kind.namespaced:
@@ -37,6 +37,8 @@ def created(kind: Kind, namespace: str, given: Body) -> Body:
     elif kind is not NODE and "status" in kind.subresources:  # a kubelet registers its node with its status
         body.pop("status", None)
     check(kind, body)
+    if kind is EVENT:
+        events.check(body)
     return body
 
 

@@ -38,6 +38,8 @@ NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("status",))
 RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLE = Kind(RBAC, "v1", "ClusterRole", "clusterroles", False)
 CLUSTER_ROLE_BINDING = Kind(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", False)
+EVENT = Kind("", "v1", "Event", "events")
+NEWER_EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False)
 _KNOWN = (
     POD,
@@ -52,7 +54,8 @@ _KNOWN = (
     Kind("", "v1", "ReplicationController", "replicationcontrollers", True, ("status",)),
     Kind("", "v1", "ConfigMap", "configmaps"),
     Kind("", "v1", "Secret", "secrets"),
-    Kind("", "v1", "Event", "events"),
+    EVENT,
+    NEWER_EVENT,
     Kind("", "v1", "PodTemplate", "podtemplates"),
     Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("status",)),
     Kind("apps", "v1", "StatefulSet", "statefulsets", True, ("status",)),

@@ -1,7 +1,10 @@
 """Errors as the API server words them: k8s.io/apimachinery/pkg/api/errors/errors.go."""
 
+from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -45,6 +48,16 @@ class Refusal(Exception):
     def retry_after_s(self) -> int:
         """0: no advice, and no header."""
         return int(self.details.get("retryAfterSeconds", 0))
+
+
+@contextmanager
+def unless_gone() -> Iterator[None]:
+    """What somebody else has deleted meanwhile needs nothing more: a 404 inside is none."""
+    try:
+        yield
+    except Refusal as refusal:
+        if refusal.code != 404:
+            raise
 
 
 def about(kind: Kind, name: str = "") -> dict[str, Any]:
@@ -91,11 +104,20 @@ def unsupported_media(got: str, accepted: str) -> Refusal:
     return Refusal(415, message)
 
 
-def invalid(kind: Kind, name: str, path: str, problem: str) -> Refusal:
-    causes = [{"reason": "FieldValueInvalid", "message": problem, "field": path}]
+class Problem(NamedTuple):
+    """What is wrong with one field, as validation words it."""
+
+    field: str
+    text: str
+
+
+def invalid(kind: Kind, name: str, problems: Sequence[Problem]) -> Refusal:
+    reasons = {True: "FieldValueRequired", False: "FieldValueInvalid"}
+    causes = [{"reason": reasons[one.text.startswith("Required")], "message": one.text, "field": one.field} for one in problems]
     details = {"name": name, "group": kind.group, "kind": kind.name, "causes": causes}
     subject = f"{kind.name}.{kind.group}" if kind.group else kind.name
-    return Refusal(422, f'{subject} "{name}" is invalid: {path}: {problem}', details=details)
+    told = ", ".join(f"{one.field}: {one.text}" for one in problems)
+    return Refusal(422, f'{subject} "{name}" is invalid: {told if len(problems) == 1 else f"[{told}]"}', details=details)
 
 
 def injected(code: int, retry_after_s: int | None) -> Refusal:

@@ -78,6 +78,8 @@ def labels_match(selector: Mapping[str, Any] | None, labels: Labels) -> bool:
 
 
 def _field(body: Mapping[str, Any], path: str) -> str:
+    if path == "source":
+        return str((body.get("source") or {}).get("component") or body.get("reportingComponent") or "")
     value: Any = body
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None

@@ -4,8 +4,9 @@ import threading
 from types import TracebackType
 
 from spillway_local.kube_api import pods
-from spillway_local.kube_api.node_agent.kubelets import Kubelets, Timing, unless_gone
+from spillway_local.kube_api.node_agent.kubelets import Kubelets, Timing
 from spillway_local.kube_api.protocol import Cluster, Object, What
+from spillway_local.kube_api.refusals import unless_gone
 from spillway_local.kube_api.store import stamp
 
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

@@ -1,15 +1,14 @@
 """The kubelets: pods that are bound start, end and stop."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from spillway_local.kube_api import pods
 from spillway_local.kube_api.protocol import Cluster, Object, Timer, What
-from spillway_local.kube_api.refusals import Refusal
+from spillway_local.kube_api.refusals import unless_gone
 from spillway_local.kube_api.store import stamp
 
 DURATION = "local.spillway.io/duration-s"  # annotation: how long a pod runs until it has succeeded
@@ -150,16 +149,6 @@ class Kubelets:
         if there:
             with unless_gone():
                 self._cluster.remove("Pod", meta["name"], meta["namespace"], grace_s)
-
-
-@contextmanager
-def unless_gone() -> Iterator[None]:
-    """What somebody else has deleted meanwhile needs nothing more."""
-    try:
-        yield
-    except Refusal as refusal:
-        if refusal.code != 404:
-            raise
 
 
 def _is_pending(pod: Object) -> bool:
