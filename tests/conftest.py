@@ -54,6 +54,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if (_needs_one(item) if real else not item.get_closest_marker("cluster"))]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
     items[:] = left
+    for item in items:
+        if real and not item.get_closest_marker("cluster"):
+            item.add_marker(pytest.mark.feature("RS-07"))  # what an adapter's test proves of a real server only
 
 
 def _needs_one(item: pytest.Item) -> bool:

@@ -81,6 +81,20 @@ def test_a_module_that_does_not_import_is_told_and_the_others_count(tmp_path: Pa
     assert "nothing_of_that_name" in errors
 
 
+@pytest.mark.parametrize(("there", "runs"), [(True, [[], ["--api-server", "real"]]), (False, [[]])])
+def test_a_real_control_plane_is_asked_where_its_programs_are_there(
+    there: bool, runs: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(features.binaries, "are_there", lambda: there)
+    monkeypatch.setattr(features.pytest, "main", lambda arguments, plugins: asked.append(arguments[3:]))
+
+    features.main()
+
+    assert asked == runs
+    assert ("make test-cluster" in capsys.readouterr().err) is not there
+
+
 def test_every_marker_of_this_project_names_a_row() -> None:
     marked = {
         found

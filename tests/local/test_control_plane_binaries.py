@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spillway_local.control_plane.binaries import ASSETS, NoControlPlane, cache_folder, find
+from spillway_local.control_plane.binaries import ASSETS, NoControlPlane, are_there, cache_folder, find
 
 PROGRAMS = ("kube-apiserver", "kube-scheduler", "kube-controller-manager")
 GO = """#!{python}
@@ -66,8 +66,10 @@ def test_what_is_missing_is_built_once_and_kept(tmp_path: Path):
     calls = install_go(tmp_path)
     told: list[str] = []
 
+    assert not are_there()
     first, second = find(told.append), find(told.append)
 
+    assert are_there()
     assert first == second
     assert first.scheduler.is_relative_to(cache_folder())
     assert len(calls.read_text().splitlines()) == 2  # etcd, and the three of Kubernetes together

@@ -92,11 +92,22 @@ def find(tell: Callable[[str], None] = print) -> Binaries:
     return Binaries(etcd / "etcd", apiserver, scheduler, controller_manager, str(kubernetes))
 
 
-def _folder_of(module: _Module, tell: Callable[[str], None]) -> Path:
+def are_there() -> bool:
+    """Whether nothing needs to be built."""
+    return all(_known(module) for module in (_ETCD, _PLANE))
+
+
+def _known(module: _Module) -> Path | None:
     assets = os.environ.get(ASSETS)
     for folder in (Path(assets) if assets else None, module.cache):
         if folder and all((folder / name).is_file() for name in module.programs):
             return folder
+    return None
+
+
+def _folder_of(module: _Module, tell: Callable[[str], None]) -> Path:
+    if known := _known(module):
+        return known
     with _alone(module.cache.with_suffix(".lock")):
         if not module.cache.is_dir():  # another run may have built it meanwhile
             _build(module, tell)
