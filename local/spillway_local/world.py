@@ -28,6 +28,7 @@ from spillway import clock as product_clock
 from spillway.aws.table import Table, keys, outcomes, plans, settings
 from spillway.env import env
 from spillway.errors import NotFound
+from spillway.kube import session
 from spillway.model.plan import Outcome, Plan
 from spillway.telemetry import logger
 from spillway_local.clock import VirtualClock, WallClock
@@ -115,6 +116,7 @@ class World(AbstractContextManager["World"]):
     def __enter__(self) -> "World":
         with ExitStack() as stack:
             agent = self._enter_cluster(stack)
+            stack.callback(session.close)
             templates = {group.key: group.template for group in fleet_of(self.raw).groups if group.template}
             self._joining = Joining(self.clock, agent, templates, self.join_s)
             self.aws.launches.in_service, self.aws.launches.ending = self._joining.in_service, self._joining.ending

@@ -16,7 +16,7 @@ from spillway_local.kube_api.access import TESTER, as_rules
 from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, NODE, PRIORITY_CLASS, Kind, Kinds
 from spillway_local.kube_api.pods import phases
 from spillway_local.kube_api.protocol import Clock, Object, What
-from spillway_local.kube_api.refusals import Refusal
+from spillway_local.kube_api.refusals import Refusal, unless_gone
 from spillway_local.kube_api.served import Served
 
 _SERVERS_OWN = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields")
@@ -174,7 +174,8 @@ class RealCluster(Served):
                 return
             for one in items:
                 if one["metadata"].get("finalizers"):
-                    self._client.ask("PATCH", _path_of(kind, one), _FREED, "application/merge-patch+json")
+                    with unless_gone():  # a controller may take it away meanwhile
+                        self._client.ask("PATCH", _path_of(kind, one), _FREED, "application/merge-patch+json")
             for namespace in {one["metadata"].get("namespace", "") for one in items}:
                 self._client.ask("DELETE", kind.path(namespace), {"gracePeriodSeconds": 0})
         raise RuntimeError(f"{kind.plural} of a test would not go: {[one['metadata']['name'] for one in items]}")
