@@ -1,7 +1,6 @@
 """Errors as the API server words them: k8s.io/apimachinery/pkg/api/errors/errors.go."""
 
-from collections.abc import Sequence
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
