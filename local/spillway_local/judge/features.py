@@ -24,9 +24,9 @@ class Feature(StrEnum):
     POD_ANTI_AFFINITY = "pod_anti_affinity"
     TOPOLOGY_SPREAD = "topology_spread"
     PREEMPTION = "preemption"  # classes that preempt, and filler below the policy's cutoff
-    VOLUMES = "volumes"
-    DAEMONSETS = "daemonsets"
-    MIXED_TYPES = "mixed_types"  # groups of several instance types, whose nodes differ in labels
+    VOLUMES = "volumes"  # claims bound and unbound, attach limits of nodes that are there; a new node has no CSINode
+    DAEMONSETS = "daemonsets"  # and their pods on nodes that are there; a new node gets its own from a controller
+    MIXED_TYPES = "mixed_types"  # groups of several instance types: a new node's type is not known beforehand
 
 
 BUILT = frozenset({
