@@ -1,11 +1,12 @@
 """Nodes and pods live: join, start, end, stop, vanish; controllers put back what was lost."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from spillway_local.clock import VirtualClock
-from spillway_local.kube_api import DURATION, FakeCluster, Timing
+from spillway_local.kube_api import DURATION, Cluster, FakeCluster, NodeAgent, Timing
 from tests.local.kube_api_objects import Object, new_cluster, node, owner, pod, running
 
 
@@ -14,27 +15,18 @@ def cluster() -> FakeCluster:
     return new_cluster(timing=Timing(start_s=3, stop_s=2))
 
 
-def drive(cluster: FakeCluster, seconds: float) -> None:
+def drive(cluster: Cluster, seconds: float) -> None:
     assert isinstance(cluster.clock, VirtualClock)
     cluster.clock.run(limit_s=seconds)
 
 
-def ready(cluster: FakeCluster, name: str) -> str:
+def ready(cluster: Cluster, name: str) -> str:
     conditions: list[Object] = (cluster.get("Node", name) or {})["status"]["conditions"]
     return str(next(one["status"] for one in conditions if one["type"] == "Ready"))
 
 
-def taints(cluster: FakeCluster, name: str) -> list[str]:
+def taints(cluster: Cluster, name: str) -> list[str]:
     return [f"{one['key']}:{one['effect']}" for one in (cluster.get("Node", name) or {})["spec"].get("taints", ())]
-
-
-def test_a_node_joins_ready_or_tainted_until_it_is(cluster: FakeCluster) -> None:
-    cluster.join(node("now"))
-    cluster.join(node("later"), ready_after_s=60)
-    assert (ready(cluster, "now"), taints(cluster, "now")) == ("True", [])
-    assert (ready(cluster, "later"), taints(cluster, "later")) == ("False", ["node.kubernetes.io/not-ready:NoSchedule"])
-    drive(cluster, 61)
-    assert (ready(cluster, "later"), taints(cluster, "later")) == ("True", [])
 
 
 def test_a_bound_pod_runs_after_a_while_and_is_ready(cluster: FakeCluster) -> None:
@@ -104,16 +96,6 @@ def test_pods_of_a_deleted_node_go_with_it(cluster: FakeCluster) -> None:
     assert (cluster.objects("Node"), cluster.objects("Pod")) == ([], [])
 
 
-def test_a_cordoned_node_gets_its_taint_and_loses_it(cluster: FakeCluster) -> None:
-    cluster.join(node("n"))
-    cluster.edit("Node", "n", lambda body: body["spec"].update(unschedulable=True))
-    drive(cluster, 1)
-    assert taints(cluster, "n") == ["node.kubernetes.io/unschedulable:NoSchedule"]
-    cluster.edit("Node", "n", lambda body: body["spec"].pop("unschedulable"))
-    drive(cluster, 1)
-    assert taints(cluster, "n") == []
-
-
 def daemon_set(name: str, **spec: Any) -> Object:
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main"}], **spec}}
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": {"template": template}}
@@ -177,3 +159,57 @@ def test_lost_pods_stay_lost_when_asked() -> None:
     cluster.remove("Pod", "web-1")
     drive(cluster, 10)
     assert cluster.objects("Pod") == []
+
+
+class TestOnEitherApiServer:
+    """The fake cluster has its agent; a real one gets one, which first hears of what is there."""
+
+    @staticmethod
+    def play(cluster: Cluster, seconds: float = 5) -> None:
+        with nullcontext() if isinstance(cluster, FakeCluster) else NodeAgent(cluster):
+            drive(cluster, seconds)
+
+    def test_a_node_joins_ready_or_tainted_until_it_is(self, api_server: Cluster) -> None:
+        with NodeAgent(api_server) as agent:
+            agent.join(node("now"))
+            assert (ready(api_server, "now"), taints(api_server, "now")) == ("True", [])
+            agent.join(node("n", labels={"zone": "a"}), ready_after_s=60)
+            assert (ready(api_server, "n"), taints(api_server, "n")) == ("False", ["node.kubernetes.io/not-ready:NoSchedule"])
+            drive(api_server, 61)
+        found = api_server.get("Node", "n") or {}
+        assert (ready(api_server, "n"), taints(api_server, "n")) == ("True", [])
+        assert found["metadata"]["labels"] == {"zone": "a", "kubernetes.io/hostname": "n"}
+        assert found["status"]["capacity"] == found["status"]["allocatable"] == {"cpu": "4", "memory": "16Gi", "pods": "110"}
+
+    def test_a_bound_pod_runs_and_ends(self, api_server: Cluster) -> None:
+        api_server.add(node("n"))
+        api_server.add(pod("job", nodeName="n", annotations={DURATION: "60"}))
+        self.play(api_server)
+        assert api_server.phases() == {"Running": 1}
+        self.play(api_server, 70)
+        assert api_server.phases() == {"Succeeded": 1}
+
+    def test_a_deleted_pod_stops_within_its_grace(self, api_server: Cluster) -> None:
+        api_server.add(node("n"))
+        api_server.add(running("p", on="n"))
+        api_server.remove("Pod", "p", grace_s=30)
+        assert api_server.phases() == {"Terminating": 1}
+        self.play(api_server)
+        assert api_server.objects("Pod") == []
+
+    def test_a_cordoned_node_gets_its_taint_and_loses_it(self, api_server: Cluster) -> None:
+        api_server.add(node("n", unschedulable=True))
+        self.play(api_server)
+        assert taints(api_server, "n") == ["node.kubernetes.io/unschedulable:NoSchedule"]
+        api_server.edit("Node", "n", lambda body: body["spec"].pop("unschedulable"))
+        self.play(api_server)
+        assert taints(api_server, "n") == []
+
+    def test_a_machine_that_is_gone_is_missed_or_its_node_is_deleted(self, api_server: Cluster) -> None:
+        api_server.add(node("n"))
+        with NodeAgent(api_server) as agent:
+            agent.leave("n")
+            drive(api_server, 41)
+            assert ready(api_server, "n") == "Unknown"
+            agent.leave("n", delete_node=True)
+        assert api_server.objects("Node") == []

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from spillway.aws import clients
-from spillway.errors import DumpError
+from spillway.aws.access import access
+from spillway.env import env
+from spillway.errors import ClusterForbidden, DumpError
+from spillway.kube.session import Session
 from spillway_local.clock import Stuck
 from spillway_local.world import World
 from tests.world import scene
@@ -69,6 +72,13 @@ def test_the_handlers_see_both_sides_in_the_worlds_time(world: World) -> None:
     assert (seen["groups"], seen["regions_unknown"]) == (2, [])
     assert world.aws.functions.invoke("snapshot_cluster", {})["pods_unschedulable"] == 1
     assert {line["cluster"] for line in world.metrics} == {"prod"}
+
+
+def test_the_handlers_have_the_rights_that_are_shipped_and_no_more(world: World) -> None:
+    session = Session(access(env()))
+    assert session.call("GET", "/api/v1/nodes", ("list", "nodes")).status == 200
+    with pytest.raises(ClusterForbidden, match="secrets"):
+        session.call("GET", "/api/v1/secrets", ("list", "secrets"))
 
 
 def test_regions_that_the_dump_lacks_can_be_added() -> None:
