@@ -102,9 +102,7 @@ def evict(session: Session, pod: LivePod, max_grace_s: int) -> Eviction:
     answer = session.call("POST", path, ("create", "pods/eviction"), body=body, also=(404, 409, 429, 500))
     if answer.status in (404, 409):  # 409: the uid is another's, so ours is gone
         return Eviction(pod.key, Verdict.GONE)
-    if answer.is_failure:
-        # 429: a budget. Two budgets over one pod are a 500 by the documentation, and on the wire a 201 with a
-        # Failure in it (k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go).
+    if answer.status >= 300:  # 429: a budget; 500: two of them over one pod
         wait_s = seconds(answer.headers.get("Retry-After"))
         return Eviction(pod.key, Verdict.WAITING, answer.message, _WAIT_S if wait_s is None else wait_s)
     return Eviction(pod.key, Verdict.EVICTED)

@@ -29,9 +29,8 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 class _Status(Part):
-    """The API's own description of what it did (metav1.Status)."""
+    """The API's own description of what went wrong (metav1.Status)."""
 
-    status: str | None = None
     message: str | None = None
     reason: str | None = None
 
@@ -49,20 +48,11 @@ class Answer:
 
     @property
     def message(self) -> str:
-        found = self._told()
-        return (found.message or found.reason or "") if found else self.body[:200].decode(errors="replace")
-
-    @property
-    def is_failure(self) -> bool:
-        """Also a Failure under a good HTTP status, as an eviction may be answered."""
-        found = self._told()
-        return self.status >= 300 or (found is not None and found.status == "Failure")
-
-    def _told(self) -> _Status | None:
         try:
-            return _status.decode(self.body)
+            found = _status.decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
+            return self.body[:200].decode(errors="replace")
+        return found.message or found.reason or ""
 
 
 @dataclass(frozen=True)
