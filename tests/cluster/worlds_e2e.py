@@ -17,12 +17,12 @@ from tests.world import scene
 from tests.world.scene import EAST, WEST
 
 GPU = "nvidia.com/gpu"
-HASTE = 20.0  # boots, ticks and the workflow's waits are that many times shorter
+HASTE = 40.0  # boots, ticks and the workflow's waits are that many times shorter
 LIMIT_S = 45.0  # real seconds for any one thing to come; each takes a few
 POLICY: Mapping[str, Any] = {
     "regions": [EAST, WEST],
     "may_be_empty": True,
-    "scale_in": {"idle_s": 2, "budgets": [{"nodes": "100%"}]},
+    "scale_in": {"idle_s": 1, "budgets": [{"nodes": "100%"}]},
     "drain": {"settle_s": 1},
 }
 

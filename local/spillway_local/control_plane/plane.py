@@ -160,9 +160,10 @@ class ControlPlane:
         raise RuntimeError(f"{name} was not ready within {_READY_S:.0f} s:\n{self._processes.last_words(name)}")
 
     def _answers(self, url: str) -> bool:
-        context = ssl.create_default_context(cafile=str(self.ca_file)) if self.ca_file.exists() else None
-        if url.startswith("https") and context is None:
-            return False  # the server makes its certificate before it listens
+        try:
+            context = ssl.create_default_context(cafile=str(self.ca_file)) if url.startswith("https") else None
+        except (FileNotFoundError, ssl.SSLError):
+            return False  # the server makes its certificate before it listens, and may be writing it just now
         with urllib3.PoolManager(ssl_context=context, retries=False, timeout=5.0) as pool:
             try:
                 answer = pool.request("GET", url, headers={"Authorization": f"Bearer {self.token}"})
