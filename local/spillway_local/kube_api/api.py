@@ -18,6 +18,7 @@ from spillway_local.kube_api.refusals import about, bad_request, conflict, not_f
 from spillway_local.kube_api.requests import Answer, Ask
 from spillway_local.kube_api.selectors import matcher
 from spillway_local.kube_api.store import Body, Record, Store, stamp
+from spillway_local.kube_api.validation import validate
 from spillway_local.kube_api.watch import Watch
 
 _PATCHES = {
@@ -61,6 +62,7 @@ class Api:
         body = created(ask.kind, ask.namespace, _object_of(ask))
         if ask.kind.namespaced and self.store.find(NAMESPACE, ("", ask.namespace)) is None:
             raise not_found(NAMESPACE, ask.namespace)
+        validate(ask.kind, body)
         if ask.dry_run:
             return Answer(201, [msgspec.json.encode({"kind": ask.kind.name, "apiVersion": ask.kind.api_version, **body})])
         return _object(self.store.create(ask.kind, body), 201)
@@ -89,15 +91,13 @@ class Api:
         version = meta.get("resourceVersion")
         if version and version != old.metadata["resourceVersion"]:
             raise conflict(old.kind, old.name)
-        if meta.get("uid", old.metadata["uid"]) != old.metadata["uid"]:
-            why = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {old.metadata['uid']}"
-            raise conflict(old.kind, old.name, why)
         if ask.subresource == "status":
             body = {**old.body, "metadata": meta, "status": body.get("status") or {}}
         elif "status" in old.kind.subresources:
             body = {name: value for name, value in body.items() if name != "status"}
             body |= {"status": old.body["status"]} if "status" in old.body else {}
         check(old.kind, body)
+        validate(old.kind, {**body, "metadata": {**meta, "name": old.name}}, old.body)
         return _object(old if ask.dry_run else self.store.replace(old, {**body, "metadata": meta}))
 
     def _delete(self, ask: Ask) -> Answer:

@@ -6,14 +6,14 @@ from typing import Any
 from spillway.model.quantity import QuantityError, resources
 from spillway_local.kube_api import events, pods
 from spillway_local.kube_api.kinds import EVENT, NODE, POD, Kind
-from spillway_local.kube_api.refusals import Problem, bad_request, invalid
+from spillway_local.kube_api.refusals import Problem, Refusal, bad_request, invalid
 from spillway_local.kube_api.store import Body
 
 
 def created(kind: Kind, namespace: str, given: Body) -> Body:
     """The object as a create over HTTP stores it: named, in its namespace, with the status a new one has.
 
-    Raises Refusal 400 and 422.
+    Raises Refusal 400, 422 and 500.
     """
     body: dict[str, Any] = {name: value for name, value in given.items() if name not in ("kind", "apiVersion")}
     meta = dict(body.get("metadata") or {})
@@ -22,7 +22,7 @@ def created(kind: Kind, namespace: str, given: Body) -> Body:
     if not meta.get("name"):
         raise invalid(kind, "", [Problem("metadata.name", "Required value: name or generateName is required")])
     if meta.get("resourceVersion"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+        raise Refusal(500, "resourceVersion should not be set on objects to be created", reason="")
     if kind.namespaced:
         if meta.setdefault("namespace", namespace or "default") != (namespace or "default"):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

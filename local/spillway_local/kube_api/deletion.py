@@ -9,7 +9,7 @@ from typing import Any
 from spillway_local.kube_api import pods
 from spillway_local.kube_api.budgets import Budgets
 from spillway_local.kube_api.kinds import POD
-from spillway_local.kube_api.refusals import Refusal, bad_request, conflict
+from spillway_local.kube_api.refusals import Refusal, bad_request, unmet
 from spillway_local.kube_api.store import Body, Record, Store, stamp
 
 _DEFAULT_GRACE_S = 30
@@ -99,7 +99,7 @@ def _check(record: Record, preconditions: Body) -> None:
         wanted, found = preconditions.get(name), record.metadata[name]
         if wanted and wanted != found:
             told = f"the {word} in the precondition ({wanted}) does not match the {word} in record ({found})"
-            raise conflict(record.kind, record.name, f"{told}. The object might have been {why}")
+            raise unmet(record.kind, record.name, f"{told}. The object might have been {why}")
 
 
 def _grace_s(record: Record, asked: int | None) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 from spillway_local.kube_api.kinds import Kind, Kinds
 
 _VERSION = {
-    "major": "1", "minor": "34", "gitVersion": "v1.34.0", "gitCommit": "", "gitTreeState": "clean",
+    "major": "1", "minor": "37", "gitVersion": "v1.37.2", "gitCommit": "", "gitTreeState": "clean",
     "buildDate": "2025-08-27T10:09:04Z", "goVersion": "go1.24.5", "compiler": "gc", "platform": "linux/amd64",
 }  # fmt: skip
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]

@@ -14,6 +14,10 @@ _REASONS = {
     410: "Expired", 415: "UnsupportedMediaType", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
     503: "ServiceUnavailable", 504: "Timeout",
 }  # fmt: skip
+_CAUSES = {
+    "Required": "FieldValueRequired", "Invalid": "FieldValueInvalid", "Unsupported": "FieldValueNotSupported",
+    "Duplicate": "FieldValueDuplicate", "Forbidden": "FieldValueForbidden",
+}  # fmt: skip
 _WORDS = {
     429: "the server has received too many requests and has asked us to try again later",
     500: "Internal error occurred: injected fault",
@@ -94,6 +98,13 @@ def conflict(kind: Kind, name: str, why: str = "") -> Refusal:
     return Refusal(409, f'Operation cannot be fulfilled on {kind.qualified} "{name}": {why}', details=about(kind, name))
 
 
+def unmet(kind: Kind, name: str, why: str) -> Refusal:
+    """A precondition of a delete, for which the server names the kind and not the resource."""
+    details = about(kind, name) | {"kind": kind.name}
+    subject = f"{kind.name}.{kind.group}" if kind.group else kind.name
+    return Refusal(409, f'Operation cannot be fulfilled on {subject} "{name}": {why}', details=details)
+
+
 def expired(message: str, resume: str = "") -> Refusal:
     return Refusal(410, message, metadata={"continue": resume} if resume else {})
 
@@ -111,8 +122,7 @@ class Problem(NamedTuple):
 
 
 def invalid(kind: Kind, name: str, problems: Sequence[Problem]) -> Refusal:
-    reasons = {True: "FieldValueRequired", False: "FieldValueInvalid"}
-    causes = [{"reason": reasons[one.text.startswith("Required")], "message": one.text, "field": one.field} for one in problems]
+    causes = [{"reason": _CAUSES[one.text.split()[0].strip(":")], "message": one.text, "field": one.field} for one in problems]
     details = {"name": name, "group": kind.group, "kind": kind.name, "causes": causes}
     subject = f"{kind.name}.{kind.group}" if kind.group else kind.name
     told = ", ".join(f"{one.field}: {one.text}" for one in problems)
