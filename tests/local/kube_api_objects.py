@@ -40,7 +40,7 @@ def until(cluster: Cluster, kind: str, name: str, holds: Callable[[Object], bool
 
     end = cluster.watch(kind, look)
     try:
-        assert come.wait(10), f"{kind} {name} has not come to that: {cluster.get(kind, name)}"
+        assert come.wait(30), f"{kind} {name} has not come to that: {cluster.get(kind, name)}"
     finally:
         end()
     return seen[0]
