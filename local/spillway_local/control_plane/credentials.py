@@ -8,7 +8,8 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-_GROUPS = {"admin": "system:masters", "spillway": "spillway", "tester": "testers"}
+SCHEDULER = "scheduler"
+_GROUPS = {"admin": "system:masters", SCHEDULER: "schedulers", "spillway": "spillway", "tester": "testers"}
 """Group by user. `spillway` has what deploy/rbac.yaml gives once it is applied, `tester` has nothing until a role is bound."""
 
 
@@ -27,9 +28,9 @@ def write_key(file: Path) -> None:
 
 
 def write_kubeconfig(file: Path, url: str, ca_file: Path, tokens: Mapping[str, str]) -> None:
-    """One context for each user, the administrator's the current one: `kubectl --context spillway …`."""
+    """One context for each user, the first the current one: `kubectl --context spillway …`."""
     document = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "admin",
+        "apiVersion": "v1", "kind": "Config", "current-context": next(iter(tokens)),
         "clusters": [{"name": "plane", "cluster": {"server": url, "certificate-authority": str(ca_file)}}],
         "users": [{"name": user, "user": {"token": token}} for user, token in tokens.items()],
         "contexts": [{"name": user, "context": {"cluster": "plane", "user": user}} for user in tokens],

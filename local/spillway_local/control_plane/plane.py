@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 import urllib3
 import yaml
 
-from spillway_local.control_plane import credentials
+from spillway_local.control_plane import credentials, rights
 from spillway_local.control_plane.binaries import Binaries, find
+from spillway_local.control_plane.client import Client
+from spillway_local.control_plane.credentials import SCHEDULER
 from spillway_local.control_plane.processes import Processes, free_ports
 
 DISRUPTION = ("disruption-controller",)
@@ -23,6 +25,22 @@ WORKLOADS = (
     "namespace-controller", "pod-garbage-collector-controller", "replicaset-controller",
 )  # fmt: skip
 """Those that make, replace and collect pods. Objects whose owner does not exist are collected too."""
+_SCHEDULES = (
+    {
+        "apiGroups": [""], "verbs": ["*"],
+        "resources": [
+            "bindings", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "pods/binding",
+            "pods/status", "replicationcontrollers", "services",
+        ],
+    },
+    {
+        "apiGroups": [
+            "apps", "authentication.k8s.io", "authorization.k8s.io", "policy", "resource.k8s.io", "scheduling.k8s.io",
+            "storage.k8s.io",
+        ],
+        "resources": ["*"], "verbs": ["*"],
+    },
+)  # fmt: skip
 _GO = {"GOGC": "400"}  # a plane lives for minutes: memory is cheaper than a fifth of its time
 _READY_S = 60.0
 _TRIES = 3  # a free port may be taken before the process that it was meant for listens
@@ -42,6 +60,10 @@ class ControlPlane:
         self._with_scheduler = scheduler
         self._binaries = binaries or find()
         self._processes: Processes | None = None
+
+    @property
+    def _schedulers(self) -> Path:
+        return self.folder / "scheduler.kubeconfig"
 
     def __enter__(self) -> "ControlPlane":
         return self.start()
@@ -87,21 +109,31 @@ class ControlPlane:
         return self.tokens["admin"]
 
     def _start(self, processes: Processes) -> None:
-        etcd_port, peer_port, port, scheduler_port = free_ports(4)
+        etcd_port, peer_port, port, scheduler_port, manager_port = free_ports(5)
         self.url, self.etcd_url = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{etcd_port}"
         self.scheduler_url = f"https://127.0.0.1:{scheduler_port}"
         self.ca_file, self.kubeconfig = self.folder / "certs" / "apiserver.crt", self.folder / "kubeconfig"
         self.tokens = credentials.write_tokens(self.folder / "tokens.csv")
         credentials.write_key(self.folder / "service-accounts.pem")
         credentials.write_kubeconfig(self.kubeconfig, self.url, self.ca_file, self.tokens)
+        credentials.write_kubeconfig(self._schedulers, self.url, self.ca_file, {SCHEDULER: self.tokens[SCHEDULER]})
         processes.start("etcd", self._etcd(f"http://127.0.0.1:{peer_port}"))
         self._wait("etcd", f"{self.etcd_url}/health")
         processes.start("kube-apiserver", self._apiserver(port))
         self._wait("kube-apiserver", f"{self.url}/readyz")
         if self._with_scheduler:
+            self._let_schedule()
             processes.start("kube-scheduler", self._scheduler(scheduler_port))
+            self._wait("kube-scheduler", f"{self.scheduler_url}/readyz")
         if self._controllers:
-            processes.start("kube-controller-manager", self._controller_manager())
+            processes.start("kube-controller-manager", self._controller_manager(manager_port))
+            self._wait("kube-controller-manager", f"https://127.0.0.1:{manager_port}/healthz")
+
+    def _let_schedule(self) -> None:
+        """All that the scheduler does but Events: a third of all writes, which nobody reads here."""
+        client = Client(self.url, self.ca_file, self.token)
+        rights.grant(client, SCHEDULER, _SCHEDULES)
+        client.close()
 
     def _etcd(self, peers: str) -> list[str]:
         return [
@@ -118,8 +150,8 @@ class ControlPlane:
             f"--token-auth-file={self.folder / 'tokens.csv'}", "--authorization-mode=RBAC", "--anonymous-auth=false",
             "--service-cluster-ip-range=10.0.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
-            # Pods come without service accounts, and nobody but us taints nodes: no node lifecycle controller runs here.
-            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            # Pods come without service accounts; no controller runs here that would take off taints and protections.
+            "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition",
             "--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false", "--delete-collection-workers=8",
         ]  # fmt: skip
 
@@ -127,7 +159,7 @@ class ControlPlane:
         file = self.folder / "scheduler.yaml"
         document = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-            "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 5000, "burst": 10000},
+            "clientConnection": {"kubeconfig": str(self._schedulers), "qps": 5000, "burst": 10000},
             "leaderElection": {"leaderElect": False},
             "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1,  # the default is up to 10: tests would wait for it
         }  # fmt: skip
@@ -135,13 +167,14 @@ class ControlPlane:
         return [
             str(self._binaries.scheduler), f"--config={file}", "--bind-address=127.0.0.1", f"--secure-port={port}",
             f"--tls-cert-file={self.ca_file}", f"--tls-private-key-file={self.ca_file.with_suffix('.key')}",
-            "--authorization-always-allow-paths=/metrics",
+            "--authorization-always-allow-paths=/metrics,/readyz",
         ]  # fmt: skip
 
-    def _controller_manager(self) -> list[str]:
+    def _controller_manager(self, port: int) -> list[str]:
         return [
-            str(self._binaries.controller_manager), f"--kubeconfig={self.kubeconfig}", "--secure-port=0",
-            "--leader-elect=false",
+            str(self._binaries.controller_manager), f"--kubeconfig={self.kubeconfig}", "--leader-elect=false",
+            "--bind-address=127.0.0.1", f"--secure-port={port}", f"--tls-cert-file={self.ca_file}",
+            f"--tls-private-key-file={self.ca_file.with_suffix('.key')}",
             f"--controllers={','.join(self._controllers)}", "--kube-api-qps=5000", "--kube-api-burst=10000",
         ]  # fmt: skip
 

@@ -155,19 +155,29 @@ class Stage:
     def settle(self) -> dict[Key, Verdict]:
         """Waits until the scheduler has nothing left to do and has said why; gives `verdicts`. Raises NotAtRest.
 
-        A node and a pod for it come last. When that pod is bound, the scheduler has seen all nodes before; when its
-        queue is empty then, no pod is left that a node, or another pod, could still help.
+        We may hear of a pod before the scheduler does. So when it rests, a node and a pod for it come last: once that pod is
+        bound, the scheduler has seen all nodes and bindings before; if it rests again with nothing changed, no pod is left that
+        a node, or another pod, could still help.
         """
+        before: dict[Key, str] | None = None
+        while True:
+            self._until(self._is_at_rest, "the scheduler is not at rest")
+            found = self.verdicts()
+            nodes = {key: verdict.node for key, verdict in found.items()}
+            if nodes == before:
+                return found
+            before = nodes
+            self._send_canary()
+
+    def _send_canary(self) -> None:
         self._canaries += 1
         name = f"{_CANARY}-{self._canaries}"
         self._create(_canary_node(name))
         self._create(_canary_pod(name))
-        self._until(lambda: self.verdicts()["default", name].is_told, "the scheduler does not take up new pods")
-        self._until(self._is_at_rest, "the scheduler is not at rest")
+        self._until(lambda: bool(self.verdicts()["default", name].node), "the scheduler does not take up new pods")
         self._client.ask("DELETE", f"/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0")
         self._client.ask("DELETE", f"/api/v1/nodes/{name}")
         self._until(lambda: ("default", name) not in self.verdicts(), "the last pod does not go")
-        return self.verdicts()
 
     def _is_at_rest(self) -> bool:
         unbound = [verdict for verdict in self.verdicts().values() if not verdict.node]
