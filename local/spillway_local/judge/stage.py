@@ -14,7 +14,7 @@ import urllib3
 from spillway_local.control_plane import ControlPlane
 from spillway_local.control_plane.client import Client
 from spillway_local.control_plane.watching import Watching
-from spillway_local.kube_api.kinds import POD, Kind, Kinds
+from spillway_local.kube_api.kinds import POD, Kinds
 from spillway_local.kube_api.protocol import Object, What
 from spillway_local.kube_api.refusals import Refusal
 
@@ -25,6 +25,8 @@ _LIMIT_S = 90.0
 _QUEUES = re.compile(r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)$', re.MULTILINE)
 _BUSY = ("active", "backoff")
 _CANARY = "canary"
+_WITH_PODS = ("Pod", "DaemonSet", "PersistentVolumeClaim")
+_WITH_NODES = ("Node", "PersistentVolume", "CSINode", "StorageClass")
 _OWN_STATUS = frozenset({"PersistentVolume", "PersistentVolumeClaim"})  # read by the scheduler; creating drops it
 _SHARED = ("Namespace", "PriorityClass", "RuntimeClass")  # stay from world to world
 _FIRST = (*_SHARED, "StorageClass", "PersistentVolume", "PersistentVolumeClaim", "CSINode", "Node")
@@ -69,7 +71,7 @@ class Stage:
         self._canaries = 0
 
     def __enter__(self) -> "Stage":
-        self._watching = Watching(self._client, POD, _path(POD), self._note)
+        self._watching = Watching(self._client, POD, POD.path(), self._note)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -130,11 +132,9 @@ class Stage:
         """Empties the plane of nodes, pods and what volumes need, if anything is there."""
         if not self._is_used:
             return
-        namespaces = {namespace for namespace, _ in self.verdicts()}
-        paths = [f"/api/v1/namespaces/{namespace}/pods" for namespace in sorted(namespaces)]
-        paths += [f"/api/v1/namespaces/{namespace}/persistentvolumeclaims" for namespace in sorted(namespaces - {"default"})]
-        paths += ["/api/v1/nodes", "/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes"]
-        paths += ["/apis/storage.k8s.io/v1/storageclasses"]
+        spaces = sorted({namespace for namespace, _ in self.verdicts()})
+        paths = [kind.path(namespace) for namespace in spaces for kind in map(self._kinds.named, _WITH_PODS)]
+        paths += [self._kinds.named(name).path() for name in _WITH_NODES]
         list(self._threads.map(lambda path: self._client.ask("DELETE", f"{path}?gracePeriodSeconds=0"), paths))
         self._until(lambda: not self.verdicts(), "pods are left after all were deleted")
         self._is_used = False
@@ -149,7 +149,7 @@ class Stage:
     def objects(self, kind: str) -> list[Object]:
         """All of a kind, as the server lists them, with kind and apiVersion."""
         found = self._kinds.named(kind)
-        listed = self._client.get(_path(found))
+        listed = self._client.get(found.path())
         return [{"kind": found.name, "apiVersion": found.api_version, **item} for item in listed["items"]]
 
     def settle(self) -> dict[Key, Verdict]:
@@ -202,15 +202,15 @@ class Stage:
 
     def _create(self, obj: Object) -> None:
         kind = self._kinds.of(obj["apiVersion"], obj["kind"], "namespace" in obj["metadata"])
+        path = kind.path(obj["metadata"].get("namespace", ""))
         try:
-            made = self._client.ask("POST", _path(kind, obj["metadata"].get("namespace", "")), obj)
+            made = self._client.ask("POST", path, obj)
         except Refusal as refusal:
             if refusal.reason == "AlreadyExists" and kind.name in _SHARED:
                 return  # another stage on this plane was here before
             raise
         if kind.name in _OWN_STATUS:
-            path = f"{_path(kind, obj['metadata'].get('namespace', ''))}/{obj['metadata']['name']}/status"
-            self._client.ask("PUT", path, {**made, "status": obj["status"]})
+            self._client.ask("PUT", f"{path}/{obj['metadata']['name']}/status", {**made, "status": obj["status"]})
         if kind.name == "Pod":
             with self._lock:
                 self._pods.setdefault(key_of(obj), Verdict(obj["spec"].get("nodeName", "")))
@@ -232,11 +232,6 @@ def _verdict(pod: Object) -> Verdict:
     conditions = pod["status"].get("conditions") or ()
     refused = [one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"]
     return Verdict(node, refused[0].get("message", "") if refused and not node else "")
-
-
-def _path(kind: Kind, namespace: str = "") -> str:
-    root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
-    return f"{root}/namespaces/{namespace}/{kind.plural}" if namespace else f"{root}/{kind.plural}"
 
 
 def _canary_node(name: str) -> Object:
