@@ -19,7 +19,7 @@ from spillway_local.commands.plan import plan_of
 from spillway_local.judge.features import BUILT, Feature
 from spillway_local.judge.generator import generate
 from spillway_local.judge.launches import instance_id
-from spillway_local.judge.scene import CLUSTER_WIDE, NOW, WORLD_LABEL
+from spillway_local.judge.scene import CLUSTER_WIDE, FILLER, NOW, WORLD_LABEL
 from spillway_local.judge.world import Planned, RandomWorld
 from spillway_local.kube_api import FakeCluster
 
@@ -120,7 +120,7 @@ def test_every_world_is_planned_to_its_last_pod(features: frozenset[Feature]) ->
         assert Counter(served + left) == Counter(key(pod) for pod in world.waiting())
         assert len(planned.nodes) == planned.plan.summary.nodes_new
         assert {node for _, node in planned.assigned} <= planned.nodes.keys() | names(world, "Node")
-        assert all(why for _, why in planned.unserved)
+        assert all(why or pod["spec"]["priority"] == FILLER[1] for pod, why in planned.unserved)
         assert all(planned.nodes[name]["spec"]["providerID"].endswith(instance_id(name)) for name in planned.targets.values())
 
 

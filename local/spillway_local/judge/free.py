@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway_local.judge.pinned import Disagreement
-from spillway_local.judge.scene import Object
-from spillway_local.judge.stage import Key, Stage, Verdict, key_of
+from spillway_local.judge.scene import Key, Object, key_of
+from spillway_local.judge.stage import PREEMPTED, Stage, Verdict
 from spillway_local.judge.world import Planned, RandomWorld
 
 ROUNDS = 3
@@ -55,7 +55,7 @@ def run(stage: Stage, worlds: Sequence[RandomWorld], nominate: bool = False) -> 
         found = stage.settle()
         for course, planned in plans:
             if course.rounds == 1:
-                course.bound = sum(bool(found[key_of(pod)].node) for pod, _ in planned.assigned)
+                course.bound = sum(bool(found.get(key_of(pod), PREEMPTED).node) for pod, _ in planned.assigned)
     used = {verdict.node for verdict in found.values()}
     stage.clear()
     for course in courses:

@@ -16,9 +16,7 @@ from spillway.model.policy import Policy
 from spillway.planner import clocks, explain
 from spillway_local.dump import named
 from spillway_local.judge import launches, nodes
-from spillway_local.judge.scene import CLUSTER, Object
-
-Key = tuple[str, str]  # namespace and name
+from spillway_local.judge.scene import CLUSTER, Key, Object, key_of
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def plan(
     memory = clocks.observe(Memory(), cluster, groups, rules, now)
     found = planner.plan(cluster, groups, memory, rules, now)
     new, targets = _new_nodes(found, groups, now, closed)
-    pods = {_key(one): one for one in items if one["kind"] == "Pod"}
+    pods = {key_of(one): one for one in items if one["kind"] == "Pod"}
     live = {one["metadata"]["name"]: one for one in items if one["kind"] == "Node"}
     assigned = {
         key: targets.get(entry["node"], entry["node"])
@@ -96,11 +94,11 @@ def _new_nodes(
 
 
 def _unserved(found: Plan, cluster: ClusterSnapshot, assigned: Mapping[Key, str]) -> Iterable[tuple[Key, str]]:
-    """Pods without a place, oldest first, with the plan's reason for each group."""
+    """Pods without a place, oldest first, with the plan's reason for each group; "" for those that are no demand."""
     spaces = {shape.id: shape.namespace for shape in cluster.shapes}
     why = {one.shape: _reasons(one) for one in found.unserved}
     left = [
-        (created, (spaces[pods.shape], name), why.get(pods.shape, "no demand"))
+        (created, (spaces[pods.shape], name), why.get(pods.shape, ""))
         for pods in cluster.pods
         if pods.state in (PodState.UNSCHEDULABLE, PodState.UNSEEN, PodState.NOMINATED, PodState.GATED)
         for created, name in zip(pods.created, pods.names, strict=True)
@@ -111,10 +109,6 @@ def _unserved(found: Plan, cluster: ClusterSnapshot, assigned: Mapping[Key, str]
 
 def _reasons(one: Unserved) -> str:
     return "; ".join(f"{reason.group}: {reason.code}, {reason.text}" for reason in one.reasons)
-
-
-def _key(pod: Mapping[str, Any]) -> Key:
-    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
 def _split(name: str) -> Key:

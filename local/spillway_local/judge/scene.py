@@ -17,6 +17,7 @@ from spillway.planner.rules.base import ZONE_KEYS
 from spillway_local.judge.features import Feature
 
 Object = dict[str, Any]
+Key = tuple[str, str]  # namespace and name of a pod
 T = TypeVar("T")
 
 WORLD_LABEL = "local.spillway.io/world"
@@ -115,6 +116,10 @@ class Scene:
     @property
     def mine(self) -> dict[str, str]:
         return {WORLD_LABEL: self.prefix}
+
+
+def key_of(pod: Object) -> Key:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
 def ago(seconds: float) -> str:

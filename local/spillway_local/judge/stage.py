@@ -14,11 +14,12 @@ import urllib3
 from spillway_local.control_plane import ControlPlane
 from spillway_local.control_plane.client import Client
 from spillway_local.control_plane.watching import Watching
+from spillway_local.judge.caretaker import Caretaker
+from spillway_local.judge.scene import Key, key_of
 from spillway_local.kube_api.kinds import POD, Kinds
 from spillway_local.kube_api.protocol import Object, What
 from spillway_local.kube_api.refusals import Refusal
 
-Key = tuple[str, str]  # namespace and name of a pod
 _THREADS = 12
 _LOOK_S = 0.05
 _LIMIT_S = 90.0
@@ -29,7 +30,7 @@ _WITH_PODS = ("Pod", "DaemonSet", "PersistentVolumeClaim")
 _WITH_NODES = ("Node", "PersistentVolume", "CSINode", "StorageClass")
 _OWN_STATUS = frozenset({"PersistentVolume", "PersistentVolumeClaim"})  # read by the scheduler; creating drops it
 _SHARED = ("Namespace", "PriorityClass", "RuntimeClass")  # stay from world to world
-_FIRST = (*_SHARED, "StorageClass", "PersistentVolume", "PersistentVolumeClaim", "CSINode", "Node")
+_FIRST = (*_SHARED, "StorageClass", "PersistentVolumeClaim", "PersistentVolume", "CSINode", "Node")
 
 
 class NotAtRest(RuntimeError):
@@ -53,6 +54,9 @@ class Verdict:
         return f"bound to {self.node}" if self.node else self.message.partition(" preemption:")[0] or "no word"
 
 
+PREEMPTED = Verdict(message="preempted, and gone")
+
+
 class Stage:
     """Use it as a context manager. It owns the plane's nodes and namespaces: `clear` removes all of them."""
 
@@ -65,18 +69,21 @@ class Stage:
         self._kinds = Kinds()
         self._pods: dict[Key, Verdict] = {}
         self._lock = threading.Lock()
-        self._watching: Watching | None = None
+        self._care = Caretaker(self._client, self._threads.submit)
+        self._watches: list[Watching] = []
         self._shared: set[tuple[str, str]] = set()
+        self._claims: dict[Key, str] = {}  # uids that the server gave them
         self._is_used = False
         self._canaries = 0
 
     def __enter__(self) -> "Stage":
-        self._watching = Watching(self._client, POD, POD.path(), self._note)
+        for kind, listener in ((POD, self._note), (self._kinds.named("PersistentVolumeClaim"), self._care.see_claim)):
+            self._watches.append(Watching(self._client, kind, kind.path(), listener))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._watching:
-            self._watching.end()
+        for watch in self._watches:
+            watch.end()
         self._threads.shutdown()
         self._scheduler.clear()
         self._client.close()
@@ -203,6 +210,9 @@ class Stage:
     def _create(self, obj: Object) -> None:
         kind = self._kinds.of(obj["apiVersion"], obj["kind"], "namespace" in obj["metadata"])
         path = kind.path(obj["metadata"].get("namespace", ""))
+        if claim := obj["spec"].get("claimRef") if kind.name == "PersistentVolume" else None:
+            uid = self._claims[claim["namespace"], claim["name"]]
+            obj = {**obj, "spec": {**obj["spec"], "claimRef": {**claim, "uid": uid}}}
         try:
             made = self._client.ask("POST", path, obj)
         except Refusal as refusal:
@@ -211,20 +221,19 @@ class Stage:
             raise
         if kind.name in _OWN_STATUS:
             self._client.ask("PUT", f"{path}/{obj['metadata']['name']}/status", {**made, "status": obj["status"]})
+        if kind.name == "PersistentVolumeClaim":
+            self._claims[key_of(made)] = made["metadata"]["uid"]
         if kind.name == "Pod":
             with self._lock:
                 self._pods.setdefault(key_of(obj), Verdict(obj["spec"].get("nodeName", "")))
 
     def _note(self, what: What, pod: Object) -> None:
+        self._care.see_pod(what, pod)
         with self._lock:
             if what == "DELETED":
                 self._pods.pop(key_of(pod), None)
             else:
                 self._pods[key_of(pod)] = _verdict(pod)
-
-
-def key_of(pod: Object) -> Key:
-    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
 def _verdict(pod: Object) -> Verdict:

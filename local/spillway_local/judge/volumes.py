@@ -6,6 +6,7 @@ from spillway_local.judge.features import Feature
 from spillway_local.judge.scene import ZONE, Object, Scene, ago, uid
 
 DRIVER = "judge.csi.spillway.io"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"  # without it the scheduler takes a claim for unbound
 
 
 def classes(scene: Scene) -> list[Object]:
@@ -44,7 +45,12 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
     mode = "ReadWriteOncePod" if dice.chance(0.2) else "ReadWriteOnce"
     size = {"storage": "10Gi"}
     spec: Object = {"accessModes": [mode], "resources": {"requests": size}, "volumeMode": "Filesystem"}
-    meta = {"name": name, "namespace": namespace, "uid": uid(f"claim/{namespace}/{name}"), "creationTimestamp": ago(7200)}
+    meta: Object = {
+        "name": name,
+        "namespace": namespace,
+        "uid": uid(f"claim/{namespace}/{name}"),
+        "creationTimestamp": ago(7200),
+    }
     if dice.chance(0.5):
         spec["storageClassName"] = scene.named(dice.pick(("anywhere", "zoned")))
         return [
@@ -57,25 +63,28 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
             }
         ]
     zone = dice.pick(scene.zones)
+    spec |= {"storageClassName": scene.named("anywhere"), "volumeName": name}
+    meta["annotations"] = {BIND_COMPLETED: "yes"}
+    bound = {"phase": "Bound", "accessModes": [mode], "capacity": size}
+    whole = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": bound}
+    return [whole, volume_for(whole, zone)]
+
+
+def volume_for(claim: Object, zone: str) -> Object:
+    """A volume of that zone, bound to the claim."""
+    meta, spec = claim["metadata"], claim["spec"]
     term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
-    volume = {
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+    owner = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": meta["namespace"], "name": meta["name"]}
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": meta["name"]},
         "spec": {
-            "capacity": size, "accessModes": [mode], "volumeMode": "Filesystem", "storageClassName": scene.named("anywhere"),
-            "persistentVolumeReclaimPolicy": "Delete", "csi": {"driver": DRIVER, "volumeHandle": f"vol-{name}"},
-            "claimRef": {
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name, "uid": meta["uid"],
-            },
+            "capacity": spec["resources"]["requests"], "accessModes": spec["accessModes"], "volumeMode": "Filesystem",
+            "storageClassName": spec["storageClassName"], "persistentVolumeReclaimPolicy": "Delete",
+            "csi": {"driver": DRIVER, "volumeHandle": f"vol-{meta['name']}"}, "claimRef": {**owner, "uid": meta["uid"]},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
         },
         "status": {"phase": "Bound"},
     }  # fmt: skip
-    spec |= {"storageClassName": scene.named("anywhere"), "volumeName": name}
-    bound = {"phase": "Bound", "accessModes": [mode], "capacity": size}
-    return [
-        volume,
-        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": bound},
-    ]
 
 
 def mount(spec: Object, name: str) -> None:

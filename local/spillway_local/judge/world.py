@@ -57,13 +57,13 @@ class RandomWorld:
         kept = (planned.uncordoned.get(_node_name(one), one) for one in self.objects)
         return replace(self, objects=(*kept, *planned.nodes.values()), answers=answers)
 
-    def write(self, folder: Path, objects: Iterable[Object] | None = None, now: datetime = NOW) -> None:
-        """A dump (docs/dump.md) of the world, or of what an API server said of it at `now`, into a folder made here."""
+    def write(self, folder: Path) -> None:
+        """A dump (docs/dump.md) of the world as it was made, into a folder made here."""
         region = folder / "fleet" / REGION
         region.mkdir(parents=True)
         (folder / "cluster").mkdir()
-        items = [*CLUSTER_WIDE, *(self.objects if objects is None else objects)]
-        _write(folder / "meta.json", {"cluster": CLUSTER, "home_region": REGION, "now": now.isoformat()})
+        items = [*CLUSTER_WIDE, *self.objects]
+        _write(folder / "meta.json", {"cluster": CLUSTER, "home_region": REGION, "now": NOW.isoformat()})
         _write(folder / "cluster" / "objects.json", {"apiVersion": "v1", "kind": "List", "items": items})
         _write(region / "answers.json", self.answers)
         if self.policy:
