@@ -29,7 +29,7 @@ test: setup ## Run the fast tests (ARGS="tests/planner -k taint")
 
 test-cluster: setup ## Run what a real control plane judges (WORLDS=60 SEED=0 ARGS="tests/kube")
 	@$(RUN) python -m spillway_local.control_plane build
-	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --api-server real --numprocesses auto --dist worksteal $(ARGS)
+	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --api-server real --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 control-plane: setup ## Run a real control plane for kubectl, until Ctrl-C
 	@$(RUN) python -m spillway_local.control_plane run
