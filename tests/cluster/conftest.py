@@ -8,6 +8,7 @@ import pytest
 from spillway_local.control_plane import ControlPlane
 from spillway_local.judge.stage import Stage
 
+PAIR_SEEDS = 10
 BATCH = 10  # worlds that stand on the plane at once
 WORLDS, FIRST_SEED = int(os.environ.get("WORLDS") or 60), int(os.environ.get("SEED") or 0)
 
@@ -18,6 +19,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         last = FIRST_SEED + WORLDS
         batches = [range(first, min(first + BATCH, last)) for first in range(FIRST_SEED, last, BATCH)]
         metafunc.parametrize("seeds", batches, ids=[f"{batch.start}-{batch.stop - 1}" for batch in batches])
+    if "pairs_seed" in metafunc.fixturenames:
+        metafunc.parametrize("pairs_seed", range(FIRST_SEED, FIRST_SEED + PAIR_SEEDS))
 
 
 @pytest.fixture(scope="session")

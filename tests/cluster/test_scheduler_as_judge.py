@@ -1,17 +1,18 @@
 """Random worlds: what a plan says of pods and nodes is held against what the real scheduler does with them."""
 
 from collections.abc import Callable, Sequence
+from functools import partialmethod
 from typing import Any
 
 import pytest
 
 from spillway.planner import fit, rules
-from spillway_local.judge import decisions, pinned, run
-from spillway_local.judge.features import BUILT
+from spillway_local.judge import pinned, run
+from spillway_local.judge.features import BUILT, Feature
 from spillway_local.judge.generator import generate
 from spillway_local.judge.stage import Stage
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.feature("RS-07"), pytest.mark.feature("SO-02")]
 
 
 def test_every_served_pod_is_bound_and_no_other_is(stage: Stage, seeds: Sequence[int], record_property: Callable[..., Any]):
@@ -23,12 +24,22 @@ def test_every_served_pod_is_bound_and_no_other_is(stage: Stage, seeds: Sequence
     assert not found.disagreements, run.report(found)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_whether_a_pod_may_go_on_a_node_is_judged_alike_and_for_the_same_kind_of_reason(stage: Stage, seed: int):
+def test_whether_a_pod_may_go_on_a_node_is_judged_alike_and_for_the_same_kind_of_reason(stage: Stage, pairs_seed: int):
     """Two hundred pairs of a pod and a node; about half of them suit each other."""
-    wrong = decisions.judge(stage, seed, 200)
+    wrong = run.judge_pairs(stage, pairs_seed)
 
-    assert not wrong, "\n".join(map(str, wrong))
+    assert not wrong, run.report_pairs(pairs_seed, wrong)
+
+
+@pytest.mark.parametrize("feature", [Feature.VOLUMES, Feature.DAEMONSETS, Feature.PREEMPTION])
+def test_a_feature_that_the_planner_does_not_judge_yet_has_its_world_on_the_stage(stage: Stage, feature: Feature):
+    """The scheduler comes to rest, and the stage is emptied for the next world; what it disagrees with is not asked."""
+    for seed in (1, 2):
+        run.judge(stage, [seed], BUILT | {feature})
+    stage.clear()
+
+    kinds = ("Pod", "DaemonSet", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "Node")
+    assert {kind: stage.objects(kind) for kind in kinds} == {kind: [] for kind in kinds}
 
 
 MEETS_NO_SCHEDULER = rules.node_name  # a pod that names its node
@@ -42,7 +53,7 @@ MEETS_NO_SCHEDULER = rules.node_name  # a pod that names its node
 def test_a_rule_that_we_did_not_have_would_be_found(stage: Stage, missing: Any, monkeypatch: pytest.MonkeyPatch):
     """The judge is not blind: plans made without one of the rules are contradicted."""
     left = tuple(rule for rule in rules.FILTERS if rule is not missing)
-    monkeypatch.setattr(fit.Fit.__init__, "__defaults__", (left,))
+    monkeypatch.setattr(fit.Fit, "__init__", partialmethod(fit.Fit.__init__, filters=left))
 
     wrong = pinned.judge(stage, [generate(seed, BUILT) for seed in range(10)])
 

@@ -7,10 +7,11 @@ from spillway.model.reason import Code, Reason
 from spillway_local.judge import singles
 from spillway_local.judge.features import BUILT, Feature
 from spillway_local.judge.pinned import Disagreement, pinned
-from spillway_local.judge.scene import CLUSTER_WIDE
+from spillway_local.judge.scene import CLUSTER_WIDE, Key, key_of
 from spillway_local.judge.singles import Pair
-from spillway_local.judge.stage import Key, Stage, Verdict, key_of
+from spillway_local.judge.stage import Stage, Verdict
 
+PAIRS = 200  # of a seed, at once
 _NARROWED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"  # those that the pin leaves out
 _OTHER_NODES = re.compile(r"(, )?\d+ " + re.escape(_NARROWED))
 _OF_OTHERS = frozenset({"labels", "taints"})
@@ -29,7 +30,7 @@ _OURS = {
 }  # fmt: skip
 
 
-def judge(stage: Stage, seed: int, count: int, features: frozenset[Feature] = BUILT) -> list[Disagreement]:
+def judge(stage: Stage, seed: int, count: int = PAIRS, features: frozenset[Feature] = BUILT) -> list[Disagreement]:
     """`count` pairs at once; the stage is emptied before and after. Raises NotAtRest and Refusal."""
     stage.clear()
     pairs = singles.pairs(seed, count, features)
@@ -56,6 +57,8 @@ def agree(ours: Set[str], theirs: str) -> bool:
     from all other nodes: their labels, or their taints before those are looked at.
     """
     named = _kinds(theirs)
+    if not named:
+        return False
     if _NARROWED in theirs or not named <= {*_OF_OTHERS, "room"}:
         return named <= ours
     return named - _OF_OTHERS <= ours and (bool(named - _OF_OTHERS) or bool(ours & _OF_OTHERS))

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spillway_local.judge.scene import Object
-from spillway_local.judge.stage import Key, Stage, Verdict, key_of
+from spillway_local.judge.scene import Key, Object, key_of
+from spillway_local.judge.stage import PREEMPTED, Stage, Verdict
 from spillway_local.judge.world import Planned, RandomWorld
 
 
@@ -29,25 +29,30 @@ class Disagreement:
 
 def judge(stage: Stage, worlds: Sequence[RandomWorld]) -> list[Disagreement]:
     """All worlds at once; the stage is emptied before and after. Raises NotAtRest and Refusal."""
+    plans, found = set_up(stage, worlds)
+    stage.clear()
+    return [one for world, planned in plans for one in _compare(world.seed, planned, found)]
+
+
+def set_up(stage: Stage, worlds: Sequence[RandomWorld]) -> tuple[list[tuple[RandomWorld, Planned]], dict[Key, Verdict]]:
+    """The worlds with their plans come true, on a stage emptied before, and what the scheduler then said of all pods."""
     stage.clear()
     plans = [(world, world.plan()) for world in worlds]
     stage.put(one for world, planned in plans for one in (*world.standing(planned), *planned.nodes.values()))
     stage.put(pinned(pod, node) for _, planned in plans for pod, node in planned.assigned)
     stage.settle()
     stage.put(pod for _, planned in plans for pod, _ in planned.unserved)
-    found = stage.settle()
-    stage.clear()
-    return [one for world, planned in plans for one in _compare(world.seed, planned, found)]
+    return plans, stage.settle()
 
 
 def _compare(seed: int, planned: Planned, found: Mapping[Key, Verdict]) -> Iterator[Disagreement]:
     for pod, node in planned.assigned:
-        verdict = found[key_of(pod)]
+        verdict = found.get(key_of(pod), PREEMPTED)
         if verdict.node != node:
             yield Disagreement(seed, key_of(pod), f"served on {node}", verdict.text)
     for pod, why in planned.unserved:
-        verdict = found[key_of(pod)]
-        if verdict.node:
+        verdict = found.get(key_of(pod), PREEMPTED)
+        if why and verdict.node:  # who is no demand may find room or not
             yield Disagreement(seed, key_of(pod), f"unserved ({why})", verdict.text)
 
 
