@@ -16,6 +16,8 @@ from spillway_local.judge.stage import Stage
 
 def main() -> int:
     arguments = parser().parse_args()
+    if arguments.hold and arguments.seed is None:
+        parser().error("--hold is for a world: it goes with --seed")
     if arguments.seed is not None:
         print(f"dump: {run.dump(arguments.seed, arguments.features)}", flush=True)
     try:
