@@ -1,4 +1,4 @@
-"""When a reason of ours and the scheduler's message are of one kind. The messages are those of a real scheduler."""
+"""When a reason of ours and the scheduler's message are of one kind. The messages are worded as the scheduler of 1.37 does."""
 
 import pytest
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from spillway_local.control_plane.client import Client
 from spillway_local.judge.scene import ZONE, Object
@@ -17,7 +16,7 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"  # the scheduler's word to 
 class Caretaker:
     """Its methods listen to watches; what they order is done by `submit`, in another thread."""
 
-    def __init__(self, client: Client, submit: Callable[..., Any]) -> None:
+    def __init__(self, client: Client, submit: Callable[..., None]) -> None:
         self._client, self._submit = client, submit
         kinds = Kinds()
         self._pods, self._nodes = kinds.named("Pod"), kinds.named("Node")

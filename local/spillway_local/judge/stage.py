@@ -4,7 +4,7 @@ import re
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic, sleep
 from types import TracebackType
@@ -69,16 +69,17 @@ class Stage:
         self._kinds = Kinds()
         self._pods: dict[Key, Verdict] = {}
         self._lock = threading.Lock()
-        self._care = Caretaker(self._client, self._threads.submit)
+        self._care = Caretaker(self._client, self._in_background)
+        self._troubles: list[BaseException] = []
         self._watches: list[Watching] = []
         self._shared: set[tuple[str, str]] = set()
         self._claims: dict[Key, str] = {}  # uids that the server gave them
-        self._is_used = False
+        self._spaces = set[str]()  # namespaces that something was put in since all was taken away
         self._canaries = 0
 
     def __enter__(self) -> "Stage":
         for kind, listener in ((POD, self._note), (self._kinds.named("PersistentVolumeClaim"), self._care.see_claim)):
-            self._watches.append(Watching(self._client, kind, kind.path(), listener))
+            self._watches.append(Watching(self._client, kind, listener))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -95,7 +96,6 @@ class Stage:
 
         Pods are created one after the other, so that the scheduler's queue has them in the given order.
         """
-        self._is_used = True
         by_kind: dict[str, list[Object]] = {}
         for obj in objects:
             name = obj["kind"], obj["metadata"]["name"]
@@ -103,6 +103,7 @@ class Stage:
                 by_kind.setdefault(obj["kind"], []).append(obj)
             if obj["kind"] in _SHARED:
                 self._shared.add(name)
+            self._spaces.add(obj["metadata"].get("namespace", "default"))
         pods = by_kind.pop("Pod", [])
         for kind in sorted(by_kind, key=lambda kind: _FIRST.index(kind) if kind in _FIRST else len(_FIRST)):
             list(self._threads.map(self._create, by_kind[kind]))
@@ -137,14 +138,13 @@ class Stage:
 
     def clear(self) -> None:
         """Empties the plane of nodes, pods and what volumes need, if anything is there."""
-        if not self._is_used:
+        if not self._spaces:
             return
-        spaces = sorted({namespace for namespace, _ in self.verdicts()})
-        paths = [kind.path(namespace) for namespace in spaces for kind in map(self._kinds.named, _WITH_PODS)]
+        paths = [kind.path(namespace) for namespace in sorted(self._spaces) for kind in map(self._kinds.named, _WITH_PODS)]
         paths += [self._kinds.named(name).path() for name in _WITH_NODES]
         list(self._threads.map(lambda path: self._client.ask("DELETE", f"{path}?gracePeriodSeconds=0"), paths))
         self._until(lambda: not self.verdicts(), "pods are left after all were deleted")
-        self._is_used = False
+        self._spaces.clear()
 
     # What is so
 
@@ -198,10 +198,19 @@ class Stage:
     def _until(self, holds: Callable[[], bool], problem: str) -> None:
         end = monotonic() + _LIMIT_S
         while not holds():
+            if self._troubles:
+                raise self._troubles[0]
             if monotonic() > end:
                 untold = [f"{namespace}/{name}" for (namespace, name), one in self.verdicts().items() if not one.is_told]
                 raise NotAtRest(f"{problem} after {_LIMIT_S:.0f} s; no word yet on {untold[:5]}")
             sleep(_LOOK_S)
+
+    def _in_background(self, work: Callable[..., None], *arguments: object) -> None:
+        self._threads.submit(work, *arguments).add_done_callback(self._heed)
+
+    def _heed(self, done: Future[None]) -> None:
+        if trouble := done.exception():
+            self._troubles.append(trouble)
 
     def _create_in_turn(self, objects: Sequence[Object]) -> None:
         for obj in objects:
