@@ -1,11 +1,16 @@
 """What tests and the local world do to a cluster from behind its door, the same on the fake and on a real one."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 
+from spillway_local.control_plane.client import Client
+from spillway_local.control_plane.watching import Watching
 from spillway_local.kube_api import Cluster, Refusal
+from spillway_local.kube_api.kinds import NODE
 from tests.local.kube_api_objects import Object, node, pod, running
 
 
@@ -27,6 +32,13 @@ def test_a_list_is_added_item_by_item_and_listed_by_namespace_and_name(api_serve
     api_server.add({"kind": "PodList", "items": [pod("b"), pod("a"), pod("z", namespace="apart")]})
     found = [(one["kind"], one["metadata"]["namespace"], one["metadata"]["name"]) for one in api_server.objects("Pod")]
     assert found == [("Pod", "apart", "z"), ("Pod", "default", "a"), ("Pod", "default", "b")]
+
+
+def test_the_items_of_a_list_may_share_namespaces_that_are_not_there_yet(api_server: Cluster) -> None:
+    spaces = [f"shared-{number}" for number in range(8)]
+    api_server.add({"kind": "PodList", "items": [pod(name, namespace=space) for space in spaces for name in "abcd"]})
+    assert len(api_server.objects("Pod")) == 32
+    assert {one["metadata"]["name"] for one in api_server.objects("Namespace")} > set(spaces)
 
 
 def test_one_of_that_name_is_added_once_but_for_a_namespace(api_server: Cluster) -> None:
@@ -113,6 +125,19 @@ def test_a_watch_that_has_ended_hears_nothing_more(api_server: Cluster) -> None:
     api_server.add(node("a"))
     still.until(1)
     assert heard.told == []
+
+
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_a_watch_from_outside_survives_that_it_is_refused(api_server: Cluster, status: int) -> None:
+    """As the real cluster and the stage watch."""
+    client = Client(api_server.url, Path(certifi.where()), api_server.token)
+    api_server.fail("watch", "nodes", status)
+    heard = Heard()
+    watching = Watching(client, NODE, heard)
+    api_server.add(node("a"))
+    assert heard.until(1) == [("ADDED", "a", None)]
+    watching.end()
+    client.close()
 
 
 def test_a_watch_survives_that_the_past_is_forgotten(api_server: Cluster) -> None:

@@ -1,6 +1,7 @@
 """Requests to a real API server: kept connections, JSON in and out, safe for many threads."""
 
 import ssl
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,13 @@ class Client:
         return msgspec.json.decode(answer.data)
 
     def stream(self, path: str) -> urllib3.BaseHTTPResponse:
-        """A watch: read its lines, and close it; it never times out by itself."""
+        """A watch: read its lines, and close it; it never times out by itself. Raises Refusal for anything but success."""
         timeout = urllib3.Timeout(connect=5.0, read=None)
-        return self._pool.request("GET", self._url + path, headers=self._headers, preload_content=False, timeout=timeout)
+        answer = self._pool.request("GET", self._url + path, headers=self._headers, preload_content=False, timeout=timeout)
+        if answer.status >= 400:
+            with closing(answer):
+                raise _refusal(f"GET {path}", answer.status, answer.read())
+        return answer
 
     def close(self) -> None:
         self._pool.clear()

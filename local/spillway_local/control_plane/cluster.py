@@ -1,6 +1,7 @@
 """A running control plane behind the same interface as the fake cluster."""
 
 import copy
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,7 @@ class RealCluster(Served):
         self._client = Client(plane.url, plane.ca_file, plane.token)
         self._added: dict[Kind, list[Object]] = {}
         self._namespaces: dict[str, Object] = {}
+        self._namespaces_lock = threading.Lock()
         self._watches: list[Watching] = []
 
     def start(self) -> Self:
@@ -126,7 +128,7 @@ class RealCluster(Served):
 
     def watch(self, kind: str, listener: Callable[[What, Object], None]) -> Callable[[], None]:
         found = self._kinds.named(kind)
-        watching = Watching(self._client, found, found.path(), listener)
+        watching = Watching(self._client, found, listener)
         self._watches.append(watching)
         return watching.end
 
@@ -150,10 +152,11 @@ class RealCluster(Served):
 
     def _namespace(self, name: str) -> Object:
         """It stays: without its controller a namespace never goes, and nothing more can be made in it."""
-        if name not in self._namespaces:
-            there = self.get("Namespace", name)
-            self._namespaces[name] = there or self._client.ask("POST", NAMESPACE.path(), {"metadata": {"name": name}})
-        return self._namespaces[name]
+        with self._namespaces_lock:  # the items of a List come at once, and each finds its namespace missing
+            if name not in self._namespaces:
+                there = self.get("Namespace", name)
+                self._namespaces[name] = there or self._client.ask("POST", NAMESPACE.path(), {"metadata": {"name": name}})
+            return self._namespaces[name]
 
     def _empty(self) -> None:
         for binding in self._added.pop(CLUSTER_ROLE_BINDING, ()):

@@ -8,9 +8,10 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from spillway_local.kube_api.access import GROUPS
+
 SCHEDULER = "scheduler"
-_GROUPS = {"admin": "system:masters", SCHEDULER: "schedulers", "spillway": "spillway", "tester": "testers"}
-"""Group by user. `spillway` has what deploy/rbac.yaml gives once it is applied, `tester` has nothing until a role is bound."""
+_GROUPS = {"admin": "system:masters", SCHEDULER: "schedulers", **GROUPS}
 
 
 def write_tokens(file: Path) -> dict[str, str]:

@@ -19,8 +19,8 @@ _AGAIN_S = 0.1  # until the next try while the server is away
 class Watching:
     """Tells `listener` what there is before the constructor returns, and of changes in a thread of its own, until `end`."""
 
-    def __init__(self, client: Client, kind: Kind, path: str, listener: Callable[[What, Object], None]) -> None:
-        self._client, self._kind, self._path, self._listener = client, kind, path, listener
+    def __init__(self, client: Client, kind: Kind, listener: Callable[[What, Object], None]) -> None:
+        self._client, self._kind, self._listener = client, kind, listener
         self._ended = threading.Event()
         self._seen: dict[str, Object] = {}  # by uid
         self._answer: urllib3.BaseHTTPResponse | None = None
@@ -39,7 +39,7 @@ class Watching:
 
     def _look(self) -> str:
         """Tells the difference between what was seen and what is there; gives the version of the list."""
-        listed = self._client.get(self._path)
+        listed = self._client.get(self._kind.path())
         now = {item["metadata"]["uid"]: self._whole(item) for item in listed["items"]}
         for uid in [uid for uid in self._seen if uid not in now]:
             self._listener("DELETED", self._seen.pop(uid))
@@ -71,8 +71,7 @@ class Watching:
 
     def _stream(self, version: str) -> None:
         """Returns when the server ends it, also because it has forgotten that version."""
-        joint = "&" if "?" in self._path else "?"
-        self._answer = self._client.stream(f"{self._path}{joint}watch=true&resourceVersion={version}")
+        self._answer = self._client.stream(f"{self._kind.path()}?watch=true&resourceVersion={version}")
         try:
             for line in () if self._ended.is_set() else self._answer:
                 event = msgspec.json.decode(line)

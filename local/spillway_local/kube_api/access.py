@@ -10,7 +10,8 @@ from spillway_local.kube_api.store import Store
 
 Rule = Mapping[str, Any]
 TESTER = "tester"  # may do everything, until `allow` says what
-_GROUPS = {TESTER: "testers", "spillway": "spillway"}
+GROUPS = {"spillway": "spillway", TESTER: "testers"}
+"""Group by user, on a real plane as well. `spillway` has what deploy/rbac.yaml gives once it is applied."""
 
 
 class Access:
@@ -22,7 +23,7 @@ class Access:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._rules: list[Rule] | None = None
-        self.tokens = {user: f"token-of-{user}" for user in _GROUPS}
+        self.tokens = {user: f"token-of-{user}" for user in GROUPS}
 
     def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
         """Only these from now on, as `("list", "pods")`, `("create", "pods/eviction")`, `("*", "nodes")`; None: all."""
@@ -45,7 +46,7 @@ class Access:
             raise forbidden(ask.kind, ask.name, why)
 
     def _bound(self, user: str) -> Iterator[Rule]:
-        subjects = (("User", user), ("Group", _GROUPS[user]), ("Group", "system:authenticated"))
+        subjects = (("User", user), ("Group", GROUPS[user]), ("Group", "system:authenticated"))
         for binding in self._store.records(CLUSTER_ROLE_BINDING):
             if any((one["kind"], one["name"]) in subjects for one in binding.body.get("subjects") or ()):
                 role = self._store.find(CLUSTER_ROLE, ("", binding.body["roleRef"]["name"]))

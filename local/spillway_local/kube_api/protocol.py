@@ -27,7 +27,8 @@ class Clock(Protocol):
 class Cluster(Protocol):
     """A Kubernetes cluster as tests and the local world use it: objects as JSON, and its API over plain HTTP on loopback.
 
-    `FakeCluster` is one, `spillway_local.control_plane.RealCluster` the other. Kinds are named by kind (`Pod`) or plural.
+    `FakeCluster` is one, `spillway_local.control_plane.cluster.RealCluster` the other. Kinds are named by kind (`Pod`) or
+    plural.
     """
 
     @property
