@@ -22,6 +22,7 @@ from spillway_local.kube_api.refusals import Refusal
 
 _THREADS = 12
 _LOOK_S = 0.05
+_LOOK_AT_QUEUE_S = 0.2  # its metrics are a long page
 _LIMIT_S = 90.0
 _QUEUES = re.compile(r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)$', re.MULTILINE)
 _BUSY = ("active", "backoff")
@@ -168,7 +169,7 @@ class Stage:
         """
         before: dict[Key, str] | None = None
         while True:
-            self._until(self._is_at_rest, "the scheduler is not at rest")
+            self._until(self._is_at_rest, "the scheduler is not at rest", _LOOK_AT_QUEUE_S)
             found = self.verdicts()
             nodes = {key: verdict.node for key, verdict in found.items()}
             if nodes == before:
@@ -195,7 +196,7 @@ class Stage:
         parked = sum(count for name, count in queues.items() if name not in _BUSY)
         return not any(queues[name] for name in _BUSY) and parked == len(unbound)
 
-    def _until(self, holds: Callable[[], bool], problem: str) -> None:
+    def _until(self, holds: Callable[[], bool], problem: str, look_s: float = _LOOK_S) -> None:
         end = monotonic() + _LIMIT_S
         while not holds():
             if self._troubles:
@@ -203,7 +204,7 @@ class Stage:
             if monotonic() > end:
                 untold = [f"{namespace}/{name}" for (namespace, name), one in self.verdicts().items() if not one.is_told]
                 raise NotAtRest(f"{problem} after {_LIMIT_S:.0f} s; no word yet on {untold[:5]}")
-            sleep(_LOOK_S)
+            sleep(look_s)
 
     def _in_background(self, work: Callable[..., None], *arguments: object) -> None:
         self._threads.submit(work, *arguments).add_done_callback(self._heed)
