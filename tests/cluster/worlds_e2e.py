@@ -46,13 +46,17 @@ def world(plane: ControlPlane, **options: Any) -> World:
 
 
 class Seen:
-    """Pods and nodes as last heard of. `ended` are the pods that succeeded, `evicted` those that the Eviction API ended;
-    `fewest` is the least number of Ready pods of an app since it was set."""
+    """Pods and nodes as last heard of, by threads that go on meanwhile: iterate over a list of them.
+
+    `regions` are those of all nodes that ever joined, `ended` the pods that succeeded, `evicted` those that the Eviction API
+    ended; `fewest` is the least number of Ready pods of an app since it was set.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.pods: dict[str, Object] = {}
         self.nodes: dict[str, Object] = {}
+        self.regions: set[str] = set()
         self.ended: set[str] = set()
         self.evicted: set[str] = set()
         self.fewest: Counter[str] = Counter()
@@ -78,9 +82,9 @@ class Seen:
 
     def _told(self) -> str:
         plan = self.world.latest_plan()
-        waiting = [(name, condition(pod, "PodScheduled")) for name, pod in self.pods.items() if not node_of(pod)]
+        waiting = [(name, condition(pod, "PodScheduled")) for name, pod in list(self.pods.items()) if not node_of(pod)]
         return "\n".join([
-            f"pods: {dict(phases(self.pods.values()))}", f"instances: {dict(self.world.instances())}",
+            f"pods: {dict(phases(list(self.pods.values())))}", f"instances: {dict(self.world.instances())}",
             *(f"{name}: {told.get('message', 'not looked at yet')}" for name, told in waiting),
             *(one.reason.text for one in (plan.kept if plan else ())),
             *(f"{one.status}: {one.reason}" for one in self.world.outcomes()),
@@ -102,6 +106,7 @@ class Seen:
             self.fewest[app] = min(self.fewest[app], len(self.ready(app)))
 
     def _node(self, what: What, node: Object) -> None:
+        self.regions.add(node["metadata"]["labels"]["topology.kubernetes.io/region"])
         if what == "DELETED":
             self.nodes.pop(node["metadata"]["name"], None)
         else:
