@@ -94,11 +94,6 @@ class VirtualClock:
         with self._lock:
             return self._add(self._after(seconds), action)
 
-    def call_at(self, when: datetime, action: Callable[[], None]) -> Timer:
-        """Has the driver call `action` at `when`; a moment in the past is now."""
-        with self._lock:
-            return self._add(max(when.astimezone(UTC), self.now()), action)
-
     def touch(self) -> None:
         """Tells that something goes on, so that time does not jump for another quiet moment."""
         with self._lock:

@@ -4,7 +4,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 from time import monotonic
 
@@ -43,7 +43,7 @@ def test_actions_come_by_time_and_then_in_the_order_they_were_asked_for(clock: V
     seen: list[tuple[str, float]] = []
     clock.call_in(60, lambda: seen.append(("late", seconds(clock))))
     clock.call_in(5, lambda: seen.append(("first", seconds(clock))))
-    clock.call_at(START + timedelta(seconds=5), lambda: seen.append(("second", seconds(clock))))
+    clock.call_in(5, lambda: seen.append(("second", seconds(clock))))
     clock.run()
     assert seen == [("first", 5), ("second", 5), ("late", 60)]
 
@@ -251,16 +251,16 @@ def wall() -> WallClock:
 
 class TestTimeThatPassesByItself:
     def test_it_is_the_walls(self) -> None:
-        clock, began = WallClock(START), monotonic()
+        began, clock = monotonic(), WallClock(START)
         clock.run(limit_s=0.03)
-        assert 0.03 <= seconds(clock) <= monotonic() - began + 0.001
+        assert 0.03 <= seconds(clock) <= monotonic() - began
 
     def test_actions_come_when_they_are_due_in_their_order(self, wall: WallClock) -> None:
         seen: list[tuple[str, bool]] = []
-        wall.call_in(3, lambda: seen.append(("late", seconds(wall) >= 0.03)))
+        wall.call_in(40, lambda: seen.append(("late", seconds(wall) >= 0.4)))
         wall.call_in(1, lambda: seen.append(("soon", seconds(wall) >= 0.01)))
-        wall.call_at(START + timedelta(seconds=0.02), lambda: seen.append(("then", seconds(wall) >= 0.02)))
-        wall.call_in(1.5, lambda: pytest.fail("it was cancelled")).cancel()
+        wall.call_in(2, lambda: seen.append(("then", seconds(wall) >= 0.02)))
+        wall.call_in(30, lambda: pytest.fail("it was cancelled")).cancel()
         wall.run()
         assert seen == [("soon", True), ("then", True), ("late", True)]
 
