@@ -2,18 +2,23 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
+from moto.stepfunctions.parser.asl.component.state.wait.wait_function.seconds import Seconds
+from moto.stepfunctions.parser.asl.eval.environment import Environment
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 
 from spillway_local.clock import VirtualClock
 from spillway_local.emulator import stepfunctions
 from spillway_local.emulator.functions import Functions, Killed
 from spillway_local.emulator.patching import MotoMoved, Patch, patched
+from spillway_local.emulator.threads import busy_thread
 
+START = datetime(2026, 1, 1, tzinfo=UTC)
 ROLE = "arn:aws:iam::123456789012:role/workflow"
 
 
@@ -208,6 +213,30 @@ def test_a_branch_that_had_not_begun_when_the_execution_was_stopped_ends_without
     rest = {"StartAt": "R", "States": {"R": {"Type": "Wait", "Seconds": 50, "End": True}}}
     program, _ = AmazonStateLanguageParser.parse(json.dumps(rest))
     program.eval(Stopped())
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [("set_stop", (START, None, None)), ("set_error", (None,)), ("set_timed_out", ()), ("set_ended", ())],
+)
+def test_a_wait_ends_with_its_environment_and_does_not_begin_after_it(
+    workflow: Callable[..., Workflow], end: str, why: tuple[Any, ...]
+) -> None:
+    clock, seen = workflow().clock, list[float]()
+    env = Environment(None, None, {"Execution": {"Input": {}}}, None, None, {})  # type: ignore[arg-type,typeddict-item]
+    env.next_state_name = "Rest"
+    assert env.is_running()
+
+    def rest() -> None:
+        for _ in range(2):
+            Seconds(50)._wait_interval(env, 50)
+            seen.append((clock.now() - START).total_seconds())
+
+    with clock.busy():
+        busy_thread(clock)(target=rest).start()
+    clock.call_in(10, lambda: getattr(env, end)(*why))
+    clock.run(until=lambda: len(seen) == 2, limit_s=200)
+    assert seen == [10, 10]
 
 
 def test_an_execution_that_is_stopped_by_the_task_that_should_wait_ends(workflow: Callable[..., Workflow]) -> None:

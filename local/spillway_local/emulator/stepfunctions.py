@@ -97,7 +97,8 @@ def _time(clock: VirtualClock, seed: int, threads: list[Thread]) -> list[Patch]:
         event().wait(seconds)
 
     def wait_interval(self: object, env: Any, wait_seconds: float) -> None:
-        env.program_state_event.wait(wait_seconds)  # rung when the execution is stopped
+        if env.is_running():  # else nothing rings any more
+            env.program_state_event.wait(wait_seconds)  # rung by what ends the environment, and by nothing else
 
     return [
         Patch(execution_worker, "Thread", busy),
