@@ -62,6 +62,7 @@ class Machine:
 @dataclass
 class World(AbstractContextManager["World"]):
     """`ticks` False: nothing happens by itself, `tick` takes the minute's place. `metrics` are the EMF lines written.
+    `cloud_controller` True: somebody else than Spillway deletes the nodes of machines that are gone.
 
     With `plane` the cluster is a real one, which should be empty: its scheduler and controllers, and our node agent. Time is
     the wall's then, and whatever is to wait, be it a minute's tick, a boot or the workflow, waits `haste` times shorter.
@@ -75,6 +76,7 @@ class World(AbstractContextManager["World"]):
     capacity: Mapping[Pool, int] = field(default_factory=dict)
     quota_vcpus: Mapping[str, int] = field(default_factory=dict)
     ticks: bool = True
+    cloud_controller: bool = False
     verbose: bool = False
     plane: ControlPlane | None = None
     haste: float = 1.0
@@ -118,7 +120,7 @@ class World(AbstractContextManager["World"]):
             agent = self._enter_cluster(stack)
             stack.callback(session.close)
             templates = {group.key: group.template for group in fleet_of(self.raw).groups if group.template}
-            self._joining = Joining(self.clock, agent, templates, self.join_s)
+            self._joining = Joining(self.clock, agent, templates, self.join_s, self.cloud_controller)
             self.aws.launches.in_service, self.aws.launches.ending = self._joining.in_service, self._joining.ending
             stack.enter_context(_environment(self._variables()))
             stack.enter_context(_replaced(product_clock, "utcnow", self.clock.now))

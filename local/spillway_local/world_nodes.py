@@ -8,6 +8,7 @@ from spillway.model.fleet import NodeTemplate
 from spillway_local.clock import VirtualClock
 from spillway_local.kube_api import NodeAgent
 
+_CLOUD_S = 45.0  # a node is missed after 40 s, and a cloud controller looks every 5 s (node-monitor-period)
 _IN_BYTES = ("memory", "ephemeral-storage")
 
 
@@ -15,13 +16,15 @@ _IN_BYTES = ("memory", "ephemeral-storage")
 class Joining:
     """Joins the cluster with every machine of a known group, and falls silent with it.
 
-    `templates` by `region/group`. No cloud controller: the Node object stays until somebody deletes it.
+    `templates` by `region/group`. The Node object stays until somebody deletes it, as without a cloud controller; where
+    that plays too (`cloud_controller`), it deletes the nodes that are missed and whose machine is gone.
     """
 
     clock: VirtualClock
     agent: NodeAgent
     templates: Mapping[str, NodeTemplate]
     join_s: float = 20.0
+    cloud_controller: bool = False
     names: dict[str, str] = field(default_factory=dict)
     _ended: set[str] = field(default_factory=set)
 
@@ -38,7 +41,10 @@ class Joining:
         """Its system shuts down at once, long before EC2 calls it terminated."""
         self._ended.add(machine.id)
         if machine.id in self.names:
-            self.agent.leave(self.names[machine.id])
+            node = self.names[machine.id]
+            self.agent.leave(node)
+            if self.cloud_controller:
+                self.clock.call_in(_CLOUD_S, lambda: self.agent.leave(node, delete_node=True))
 
     def _join(self, group: Any, machine: Any, template: NodeTemplate) -> None:
         if machine.id in self._ended:

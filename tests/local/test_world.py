@@ -1,4 +1,4 @@
-"""The world itself: machines become nodes and go as without a cloud controller, and time is one."""
+"""The world itself: machines become nodes and go, with a cloud controller or without, and time is one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +56,19 @@ def test_a_node_outlives_its_machine_until_somebody_deletes_it(world: World) -> 
     (node,) = world.cluster.objects("Node")
     ready = next(one for one in node["status"]["conditions"] if one["type"] == "Ready")
     assert (world.machines(), ready["status"]) == ([], "Unknown")
+
+
+def test_where_a_cloud_controller_plays_a_node_goes_after_its_machine() -> None:
+    with scene.world(pods=0, ticks=False, boot_s=40, join_s=20, cloud_controller=True) as world:
+        raise_to(world, 1)
+        world.clock.run(limit_s=90)
+        raise_to(world, 0)
+        world.clock.run(limit_s=42)
+        (node,) = world.cluster.objects("Node")  # the machine is gone, and its node only missed
+        ready = next(one for one in node["status"]["conditions"] if one["type"] == "Ready")
+        assert (world.machines(), ready["status"]) == ([], "Unknown")
+        world.clock.run(limit_s=5)
+        assert world.cluster.objects("Node") == []
 
 
 def test_a_machine_that_ends_before_it_joined_never_becomes_a_node(world: World) -> None:
