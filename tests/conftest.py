@@ -84,6 +84,7 @@ def api_server(request: pytest.FixtureRequest) -> Iterator["Cluster"]:
         from spillway_local.kube_api import FakeCluster
 
         with FakeCluster(VirtualClock()) as fake:
+            fake.agent.close()  # a real one has none either: a test that needs machines makes its own
             yield fake
     else:
         from spillway_local.control_plane.cluster import RealCluster

@@ -1,6 +1,5 @@
 """Nodes and pods live: join, start, end, stop, vanish; controllers put back what was lost."""
 
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -162,11 +161,11 @@ def test_lost_pods_stay_lost_when_asked() -> None:
 
 
 class TestOnEitherApiServer:
-    """The fake cluster has its agent; a real one gets one, which first hears of what is there."""
+    """Neither has an agent before it gets one, which first hears of what is there."""
 
     @staticmethod
     def play(cluster: Cluster, seconds: float = 5) -> None:
-        with nullcontext() if isinstance(cluster, FakeCluster) else NodeAgent(cluster):
+        with NodeAgent(cluster):
             drive(cluster, seconds)
 
     def test_a_node_joins_ready_or_tainted_until_it_is(self, api_server: Cluster) -> None:
@@ -180,6 +179,12 @@ class TestOnEitherApiServer:
         assert (ready(api_server, "n"), taints(api_server, "n")) == ("True", [])
         assert found["metadata"]["labels"] == {"zone": "a", "kubernetes.io/hostname": "n"}
         assert found["status"]["capacity"] == found["status"]["allocatable"] == {"cpu": "4", "memory": "16Gi", "pods": "110"}
+
+    def test_without_machines_a_bound_pod_does_not_run(self, api_server: Cluster) -> None:
+        api_server.add(node("n"))
+        api_server.add(pod("p", nodeName="n"))
+        drive(api_server, 60)
+        assert api_server.phases() == {"Pending": 1}
 
     def test_a_bound_pod_runs_and_ends(self, api_server: Cluster) -> None:
         api_server.add(node("n"))
