@@ -45,6 +45,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A test would be too short a time to build the real server's programs in."""
+    if config.getoption("--api-server") == "real":
+        from spillway_local.control_plane.binaries import are_there
+
+        if not are_there():
+            raise pytest.UsageError(
+                "the real control plane is not built: `make test-cluster` does it first, or "
+                "`python -m spillway_local.control_plane build`"
+            )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Against the real server those that need an API server, and those that need a real one; all but the latter else."""
     real = config.getoption("--api-server") == "real"

@@ -13,6 +13,7 @@ import pytest
 
 from spillway_local.control_plane import binaries
 from spillway_local.control_plane.binaries import ASSETS, NoControlPlane, are_there, cache_folder, find
+from tests import conftest
 
 PROGRAMS = ("kube-apiserver", "kube-scheduler", "kube-controller-manager")
 GO = """#!{python}
@@ -206,3 +207,15 @@ def test_all_builds_together_have_one_limit(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(binaries, "monotonic", lambda: now)
     with pytest.raises(NoControlPlane, match=r"kube-apiserver.*not done within 20 minutes"):
         find(hear)
+
+
+def test_tests_that_need_them_end_before_they_begin_when_they_are_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+):
+    monkeypatch.setattr(pytestconfig.option, "api_server", "real")
+
+    with pytest.raises(pytest.UsageError, match=r"make test-cluster.*control_plane build"):
+        conftest.pytest_configure(pytestconfig)
+
+    monkeypatch.setenv(ASSETS, str(fill(tmp_path / "given", "etcd", *PROGRAMS)))
+    conftest.pytest_configure(pytestconfig)

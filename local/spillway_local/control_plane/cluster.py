@@ -14,7 +14,16 @@ from spillway_local.control_plane.front import Front
 from spillway_local.control_plane.plane import ControlPlane
 from spillway_local.control_plane.watching import Watching
 from spillway_local.kube_api.access import TESTER, as_rules
-from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, NODE, PRIORITY_CLASS, Kind, Kinds
+from spillway_local.kube_api.kinds import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    EVENT,
+    NAMESPACE,
+    NODE,
+    PRIORITY_CLASS,
+    Kind,
+    Kinds,
+)
 from spillway_local.kube_api.pods import phases
 from spillway_local.kube_api.protocol import Clock, Object, What
 from spillway_local.kube_api.refusals import Refusal, unless_gone
@@ -51,8 +60,10 @@ class RealCluster(Served):
             watch.end()
         self._watches.clear()
         super().stop()
-        self._empty()
-        self._client.close()
+        try:
+            self._empty()
+        finally:
+            self._client.close()
 
     @property
     def tokens(self) -> Mapping[str, str]:
@@ -161,11 +172,12 @@ class RealCluster(Served):
     def _empty(self) -> None:
         for binding in self._added.pop(CLUSTER_ROLE_BINDING, ()):
             rights.forget(self._client, binding)
-        created = {resource for verb, resource in self.requests if verb == "create"}
+        created = {resource for verb, resource in self.requests if verb == "create"} | {EVENT.plural}  # controllers write them
         for kind in [kind for kind in self._kinds if kind in self._added or kind.plural in created]:
             if kind in _SHARED:
                 for one in self._added.get(kind, ()):
-                    self._client.ask("DELETE", _path_of(kind, one))
+                    with unless_gone():
+                        self._client.ask("DELETE", _path_of(kind, one))
             else:
                 self._clear(kind)
         self._added.clear()

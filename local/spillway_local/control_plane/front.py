@@ -17,6 +17,7 @@ from spillway_local.kube_api.kinds import Kinds
 from spillway_local.kube_api.requests import Answer, Call
 
 _HOP = ("connection", "keep-alive", "transfer-encoding", "content-length", "host")  # between two ends of one connection
+_CONNECT_S, _ANSWER_S = 5.0, 60.0  # real seconds; a watch may say nothing for longer
 _LOOK_S = 0.2  # real seconds between looks at whether the client has gone
 
 
@@ -27,7 +28,8 @@ class Front:
         self.kinds = kinds
         self._url, self._parts = url, urlsplit(url)
         self._tls = ssl.create_default_context(cafile=str(ca_file))
-        self._pool = urllib3.PoolManager(maxsize=32, ssl_context=self._tls, retries=False)
+        timeout = urllib3.Timeout(connect=_CONNECT_S, read=_ANSWER_S)
+        self._pool = urllib3.PoolManager(maxsize=32, ssl_context=self._tls, timeout=timeout, retries=False)
 
     def start(self) -> None:
         """Nothing: connections are made as they are needed."""
@@ -52,7 +54,7 @@ class Front:
         lines = [f"{call.method} {call.target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
         address = (self._parts.hostname or "", self._parts.port or 443)
         with (
-            socket.create_connection(address) as plain,
+            socket.create_connection(address, _CONNECT_S) as plain,
             self._tls.wrap_socket(plain, server_hostname=self._parts.hostname) as there,
         ):
             there.sendall("\r\n".join(lines).encode("latin-1") + call.payload)

@@ -9,6 +9,7 @@ from spillway_local.control_plane.client import Client
 from spillway_local.kube_api.access import Rule
 from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, RBAC
 from spillway_local.kube_api.protocol import Object
+from spillway_local.kube_api.refusals import unless_gone
 
 ALL: tuple[Rule, ...] = ({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]})
 _LOOK_S, _LIMIT_S = 0.005, 10.0
@@ -39,10 +40,14 @@ def follow(client: Client, binding: Object) -> None:
 
 
 def forget(client: Client, binding: Object) -> None:
-    """Deletes a ClusterRoleBinding, and returns when it gives no rights any more."""
-    rule = _rule_of(client, binding)
-    client.ask("DELETE", f"{CLUSTER_ROLE_BINDING.path()}/{binding['metadata']['name']}")
-    _until(client, binding, rule, False)
+    """Deletes a ClusterRoleBinding, if it is there, and returns when it gives no rights any more.
+
+    One whose role is gone gives none.
+    """
+    with unless_gone():
+        client.ask("DELETE", f"{CLUSTER_ROLE_BINDING.path()}/{binding['metadata']['name']}")
+    with unless_gone():
+        _until(client, binding, _rule_of(client, binding), False)
 
 
 def _rule_of(client: Client, binding: Object) -> Rule:

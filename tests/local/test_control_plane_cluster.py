@@ -1,0 +1,54 @@
+"""One plane serves one cluster after the other: none of them finds what was there before."""
+
+import pytest
+
+from spillway.clock import utcnow
+from spillway_local.clock import VirtualClock
+from spillway_local.control_plane import ControlPlane
+from spillway_local.control_plane.client import Client
+from spillway_local.control_plane.cluster import RealCluster
+from spillway_local.kube_api import Cluster
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.parametrize("role_too", [True, False])
+def test_what_a_test_took_away_itself_is_no_obstacle(plane: ControlPlane, role_too: bool) -> None:
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "short"},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}],
+    }  # fmt: skip
+    binding = {
+        **role, "kind": "ClusterRoleBinding", "subjects": [{"kind": "User", "name": "somebody"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "short"},
+    }  # fmt: skip
+    del binding["rules"]
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 5}
+
+    with RealCluster(plane, VirtualClock(utcnow())) as cluster:
+        for one in (role, binding, urgent):
+            cluster.add(one)
+        cluster.remove("ClusterRoleBinding", "short")
+        cluster.remove("PriorityClass", "urgent")
+        if role_too:
+            cluster.remove("ClusterRole", "short")
+
+    with RealCluster(plane, VirtualClock(utcnow())) as cluster:
+        assert cluster.get("ClusterRole", "short") is None
+
+
+def test_events_of_controllers_go_as_well(plane: ControlPlane) -> None:
+    with RealCluster(plane, VirtualClock(utcnow())) as cluster:
+        about = {"kind": "Pod", "namespace": "default", "name": "p"}
+        event = {"metadata": {"name": "p.1"}, "involvedObject": about, "reason": "NoPods", "message": "none", "type": "Normal"}
+        controllers = Client(plane.url, plane.ca_file, plane.token)
+        controllers.ask("POST", "/api/v1/namespaces/default/events", event)
+        controllers.close()
+        assert _events(cluster) == {"p.1"}
+
+    with RealCluster(plane, VirtualClock(utcnow())) as cluster:
+        assert _events(cluster) == set()
+
+
+def _events(cluster: Cluster) -> set[str]:
+    return {one["metadata"]["name"] for one in cluster.objects("Event")}
