@@ -1,7 +1,5 @@
 """A plane on which worlds are set up, many at once, and what its scheduler made of their pods."""
 
-import re
-import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,12 +7,12 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from types import TracebackType
 
-import urllib3
-
 from spillway_local.control_plane import ControlPlane
 from spillway_local.control_plane.client import Client
 from spillway_local.control_plane.watching import Watching
+from spillway_local.judge.canary import canary
 from spillway_local.judge.caretaker import Caretaker
+from spillway_local.judge.queue import Queue
 from spillway_local.judge.scene import Key, key_of
 from spillway_local.kube_api.kinds import POD, Kinds
 from spillway_local.kube_api.protocol import Object, What
@@ -22,11 +20,8 @@ from spillway_local.kube_api.refusals import Refusal
 
 _THREADS = 12
 _LOOK_S = 0.05
-_LOOK_AT_QUEUE_S = 0.2  # its metrics are a long page
+_LOOK_AT_QUEUE_S = 0.2
 _LIMIT_S = 90.0
-_QUEUES = re.compile(r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)$', re.MULTILINE)
-_BUSY = ("active", "backoff")
-_CANARY = "canary"
 _WITH_PODS = ("Pod", "DaemonSet", "PersistentVolumeClaim")
 _WITH_NODES = ("Node", "PersistentVolume", "CSINode", "StorageClass")
 _OWN_STATUS = frozenset({"PersistentVolume", "PersistentVolumeClaim"})  # read by the scheduler; creating drops it
@@ -63,9 +58,7 @@ class Stage:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._client = Client(plane.url, plane.ca_file, plane.token)
-        self._metrics = f"{plane.scheduler_url}/metrics"
-        context = ssl.create_default_context(cafile=str(plane.ca_file))
-        self._scheduler = urllib3.PoolManager(ssl_context=context, timeout=10.0)
+        self._queue = Queue(plane)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="stage")
         self._kinds = Kinds()
         self._pods: dict[Key, Verdict] = {}
@@ -87,7 +80,7 @@ class Stage:
         for watch in self._watches:
             watch.end()
         self._threads.shutdown()
-        self._scheduler.clear()
+        self._queue.close()
         self._client.close()
 
     # Set up and take away
@@ -179,22 +172,20 @@ class Stage:
 
     def _send_canary(self) -> None:
         self._canaries += 1
-        name = f"{_CANARY}-{self._canaries}"
-        self._create(_canary_node(name))
-        self._create(_canary_pod(name))
-        self._until(lambda: bool(self.verdicts()["default", name].node), "the scheduler does not take up new pods")
+        node, pod = canary(self._canaries)
+        name = pod["metadata"]["name"]
+        self._create(node)
+        self._create(pod)
+        self._until(lambda: bool(self.verdicts()[key_of(pod)].node), "the scheduler does not take up new pods")
         self._client.ask("DELETE", f"/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0")
         self._client.ask("DELETE", f"/api/v1/nodes/{name}")
-        self._until(lambda: ("default", name) not in self.verdicts(), "the last pod does not go")
+        self._until(lambda: key_of(pod) not in self.verdicts(), "the last pod does not go")
 
     def _is_at_rest(self) -> bool:
         unbound = [verdict for verdict in self.verdicts().values() if not verdict.node]
         if not all(one.message for one in unbound):
             return False
-        page = self._scheduler.request("GET", self._metrics)
-        queues = {name: int(float(count)) for name, count in _QUEUES.findall(page.data.decode())}
-        parked = sum(count for name, count in queues.items() if name not in _BUSY)
-        return not any(queues[name] for name in _BUSY) and parked == len(unbound)
+        return self._queue.set_aside() == len(unbound)
 
     def _until(self, holds: Callable[[], bool], problem: str, look_s: float = _LOOK_S) -> None:
         end = monotonic() + _LIMIT_S
@@ -251,17 +242,3 @@ def _verdict(pod: Object) -> Verdict:
     conditions = pod["status"].get("conditions") or ()
     refused = [one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"]
     return Verdict(node, refused[0].get("message", "") if refused and not node else "")
-
-
-def _canary_node(name: str) -> Object:
-    room = {"cpu": "1", "memory": "1Gi", "pods": "1"}
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {_CANARY: name}},
-        "spec": {"taints": [{"key": _CANARY, "effect": "NoSchedule"}]}, "status": {"allocatable": room, "capacity": room},
-    }  # fmt: skip
-
-
-def _canary_pod(name: str) -> Object:
-    spec = {"containers": [{"name": _CANARY, "image": _CANARY}], "nodeSelector": {_CANARY: name}}
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec | {"tolerations": [{"operator": "Exists"}]}}
