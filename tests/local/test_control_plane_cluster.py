@@ -8,6 +8,7 @@ from spillway_local.control_plane import ControlPlane
 from spillway_local.control_plane.client import Client
 from spillway_local.control_plane.cluster import RealCluster
 from spillway_local.kube_api import Cluster
+from tests.local.kube_api_objects import node
 
 pytestmark = pytest.mark.cluster
 
@@ -48,6 +49,16 @@ def test_events_of_controllers_go_as_well(plane: ControlPlane) -> None:
 
     with RealCluster(plane, VirtualClock(utcnow())) as cluster:
         assert _events(cluster) == set()
+
+
+def test_what_would_not_go_is_named_and_no_connection_stays(plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = RealCluster(plane, VirtualClock(utcnow())).start()
+    cluster.add(node("n"))
+    monkeypatch.setattr("spillway_local.control_plane.cluster._TRIES", 1)  # nobody looks again whether it went
+
+    with pytest.raises(RuntimeError, match=r"nodes of a test would not go: \['n'\]"):
+        cluster.stop()
+    assert len(cluster._client._pool.pools) == 0
 
 
 def _events(cluster: Cluster) -> set[str]:
