@@ -18,12 +18,13 @@ SLEEP = (sys.executable, "-c", "import time; time.sleep(600)")
 STUBBORN = (
     sys.executable,
     "-c",
-    "import os, signal, time; signal.signal(15, signal.SIG_IGN); print(os.getpid()); time.sleep(600)",
+    "import os, signal, time; signal.signal(15, signal.SIG_IGN); print(os.getpid(), flush=True); time.sleep(600)",
 )
 RUN = """
-import pathlib, sys
+import pathlib, signal, sys
 from spillway_local.control_plane import keeper
 from spillway_local.control_plane.processes import Processes
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts us in the background has it ignored
 processes = Processes(pathlib.Path(sys.argv[1]))
 print(processes.start("a", sys.argv[2:]), flush=True)
 sys.stdin.read()
