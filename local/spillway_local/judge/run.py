@@ -15,7 +15,7 @@ from spillway_local.judge.scene import Key, key_of
 from spillway_local.judge.stage import NotAtRest, Stage
 from spillway_local.judge.world import RandomWorld
 
-_NOMINATED_EACH = 5  # it costs as much time as the others, and shows only figures
+_NOMINATED_EACH = 10  # it costs as much time as the others, and shows only figures
 DUMPS = Path(".cache") / "judge"
 _REPLAY = ".tools/bin/uv run python -m spillway_local.judge"
 _NO_GROUPS = {"AutoScalingGroups": list[object]()}
@@ -32,7 +32,7 @@ class Findings:
 
 
 def judge(stage: Stage, seeds: Sequence[int], features: frozenset[Feature] = BUILT) -> Findings:
-    """All worlds of `seeds` at once: pinned, free, and every fifth once more with nomination. Raises NotAtRest and Refusal."""
+    """All worlds of `seeds` at once: pinned, free, and every tenth once more with nomination. Raises NotAtRest and Refusal."""
     worlds = [generate(seed, features) for seed in seeds]
 
     def all_ways() -> Findings:
