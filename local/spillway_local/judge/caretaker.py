@@ -8,7 +8,7 @@ from spillway_local.judge.scene import ZONE, Object
 from spillway_local.judge.volumes import BIND_COMPLETED, volume_for
 from spillway_local.kube_api.kinds import Kinds
 from spillway_local.kube_api.protocol import What
-from spillway_local.kube_api.refusals import Refusal
+from spillway_local.kube_api.refusals import Refusal, unless_gone
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"  # the scheduler's word to the provisioner
 
@@ -35,7 +35,7 @@ class Caretaker:
             self._submit(self._provide, claim)
 
     def _end(self, path: str) -> None:
-        with suppress(Refusal):  # it may be gone
+        with unless_gone():
             self._client.ask("DELETE", f"{path}?gracePeriodSeconds=0")
 
     def _provide(self, claim: Object) -> None:
