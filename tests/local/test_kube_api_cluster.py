@@ -11,7 +11,7 @@ from spillway_local.control_plane.client import Client
 from spillway_local.control_plane.watching import Watching
 from spillway_local.kube_api import Cluster, Refusal
 from spillway_local.kube_api.kinds import NODE
-from tests.local.kube_api_objects import Object, node, pod, running
+from tests.local.kube_api_objects import Object, budget, node, pod, running, until
 
 
 def test_what_is_added_is_there_with_its_status(api_server: Cluster) -> None:
@@ -149,3 +149,12 @@ def test_a_watch_survives_that_the_past_is_forgotten(api_server: Cluster) -> Non
     api_server.remove("Node", "b")
     api_server.add(node("c"))
     assert sorted(heard.until(4)[2:]) == [("ADDED", "c", None), ("DELETED", "b", None)]
+
+
+def test_budgets_are_kept_as_before_when_the_past_is_forgotten(api_server: Cluster) -> None:
+    """A real server is started anew for that, and its controllers must be with it at once, not when they try again."""
+    api_server.add(budget("web", "web", minAvailable=1))
+    until(api_server, "PodDisruptionBudget", "web", lambda one: bool(one["status"].get("conditions")))
+    api_server.compact()
+    api_server.add(pod("a", labels={"app": "web"}, nodeName="n"))
+    until(api_server, "PodDisruptionBudget", "web", lambda one: one["status"].get("expectedPods") == 1)

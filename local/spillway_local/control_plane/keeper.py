@@ -43,8 +43,9 @@ def _carry_out(order: Mapping[str, Any], children: dict[str, subprocess.Popen[by
             end(child)
         return {"stopped": name}
     if name := order.get("kill"):
-        children[name].kill()
-        children[name].wait()
+        if child := children.get(name):
+            child.kill()
+            child.wait()
         return {"stopped": name}  # its place in the order of ends is kept for the one that follows it
     if name := order.get("runs"):
         return {"runs": name in children and children[name].poll() is None}

@@ -95,11 +95,16 @@ class ControlPlane:
             self._processes = None
 
     def restart_apiserver(self) -> None:
-        """Returns when it is ready again: what it had cached is forgotten, all connections were cut."""
+        """Returns when it is ready again: what it had cached is forgotten, all connections were cut.
+
+        The scheduler and the controllers begin anew with it: each watch that found it away would come back after a wait
+        of its own, up to half a minute, and until then they would judge by what they saw before.
+        """
         assert self._processes is not None
-        self._processes.kill("kube-apiserver")  # asked to end, it would wait for those who watch
-        self._processes.start("kube-apiserver", self._apiserver(urlsplit(self.url).port or 0))
-        self._wait("kube-apiserver", f"{self.url}/readyz")
+        for name in ("kube-controller-manager", "kube-scheduler", "kube-apiserver"):
+            self._processes.kill(name)  # asked to end, the server would wait for those who watch
+        self._start_apiserver(self._processes)
+        self._start_clients(self._processes)
 
     @property
     def token(self) -> str:
@@ -109,7 +114,7 @@ class ControlPlane:
     def _start(self, processes: Processes) -> None:
         etcd_port, peer_port, port, scheduler_port, manager_port = free_ports(5)
         self.url, self.etcd_url = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{etcd_port}"
-        self.scheduler_url = f"https://127.0.0.1:{scheduler_port}"
+        self.scheduler_url, self._manager_url = (f"https://127.0.0.1:{port}" for port in (scheduler_port, manager_port))
         self.ca_file, self.kubeconfig = self.folder / "certs" / "apiserver.crt", self.folder / "kubeconfig"
         self.tokens = credentials.write_tokens(self.folder / "tokens.csv")
         credentials.write_key(self.folder / "service-accounts.pem")
@@ -117,15 +122,22 @@ class ControlPlane:
         credentials.write_kubeconfig(self._schedulers, self.url, self.ca_file, {SCHEDULER: self.tokens[SCHEDULER]})
         processes.start("etcd", self._etcd(f"http://127.0.0.1:{peer_port}"))
         self._wait("etcd", f"{self.etcd_url}/health")
-        processes.start("kube-apiserver", self._apiserver(port))
-        self._wait("kube-apiserver", f"{self.url}/readyz")
+        self._start_apiserver(processes)
         if self._with_scheduler:
             self._let_schedule()
-            processes.start("kube-scheduler", self._scheduler(scheduler_port))
+        self._start_clients(processes)
+
+    def _start_apiserver(self, processes: Processes) -> None:
+        processes.start("kube-apiserver", self._apiserver(_port_of(self.url)))
+        self._wait("kube-apiserver", f"{self.url}/readyz")
+
+    def _start_clients(self, processes: Processes) -> None:
+        if self._with_scheduler:
+            processes.start("kube-scheduler", self._scheduler(_port_of(self.scheduler_url)))
             self._wait("kube-scheduler", f"{self.scheduler_url}/readyz")
         if self._controllers:
-            processes.start("kube-controller-manager", self._controller_manager(manager_port))
-            self._wait("kube-controller-manager", f"https://127.0.0.1:{manager_port}/healthz")
+            processes.start("kube-controller-manager", self._controller_manager(_port_of(self._manager_url)))
+            self._wait("kube-controller-manager", f"{self._manager_url}/healthz")
 
     def _let_schedule(self) -> None:
         """All that the scheduler does but Events: a third of all writes, which nobody reads here."""
@@ -201,6 +213,10 @@ class ControlPlane:
             except urllib3.exceptions.HTTPError:
                 return False
             return answer.status == 200
+
+
+def _port_of(url: str) -> int:
+    return urlsplit(url).port or 0
 
 
 class _PortTaken(RuntimeError):
