@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from bench.figure import Seconds, timed
-from spillway.kube import decode
+from spillway.kube.reduce import reduce as whole
 from spillway_local import dump
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,12 +56,11 @@ def large() -> Iterator[Path]:
 def read(path: Path) -> Reading:
     """Decodes a dump with the decoders that read the live APIs."""
     reading, grouping = Seconds(), Seconds()
-    stock = decode.reduce
 
     def reduce(*args: Any, **options: Any) -> Any:
         with timed(grouping):
-            return stock(*args, **options)
+            return whole(*args, **options)
 
-    with patch.object(decode, "reduce", reduce), timed(reading):
+    with patch.object(dump, "reduce", reduce), timed(reading):
         world = dump.read(path)
     return Reading(world, reading, grouping)

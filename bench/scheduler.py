@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import pstdev
 
-from spillway.model.cluster import Node, NodeSelectorTerm, PodShape, Requirement, Taint, Toleration
+from spillway.model.cluster import Node, PodShape, Taint, Toleration
+from spillway.model.selector import NodeSelectorTerm, Requirement
 
 SCORED = ("cpu", "memory")
 MAX_SCORE = 100

@@ -11,7 +11,8 @@ import msgspec
 
 from spillway.aws import fleet
 from spillway.errors import DumpError
-from spillway.kube import decode
+from spillway.kube.objects import Objects
+from spillway.kube.reduce import reduce
 from spillway.model.base import decode as decode_model
 from spillway.model.base import encode
 from spillway.model.cluster import ClusterSnapshot
@@ -109,7 +110,7 @@ def _read_memory(file: Path) -> Memory:
 def _read_cluster(folder: Path, meta: Meta) -> ClusterSnapshot:
     if not folder.is_dir():
         raise DumpError(str(folder), "", "the folder is missing; it holds what `kubectl get … -o json` printed")
-    objects, version = decode.Objects(), ""
+    objects, version = Objects(), ""
     for file, raw in files(folder):
         top = top_level(file, raw)
         try:
@@ -120,7 +121,7 @@ def _read_cluster(folder: Path, meta: Meta) -> ClusterSnapshot:
             objects.add(raw)
         except msgspec.ValidationError as error:
             raise DumpError(str(file), *field(error)) from error
-    return named(decode.reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version))
+    return named(reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version))
 
 
 def _check_kubernetes(file: Path, top: Mapping[str, msgspec.Raw]) -> None:

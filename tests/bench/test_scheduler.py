@@ -3,7 +3,8 @@
 import random
 
 from bench.scheduler import Host, Waiting, bind
-from spillway.model.cluster import Node, NodeSelectorTerm, Requirement, Taint
+from spillway.model.cluster import Node, Taint
+from spillway.model.selector import NodeSelectorTerm, Requirement
 from tests.builders import Pods, node, pod, tolerate
 
 ZONE = "topology.kubernetes.io/zone"

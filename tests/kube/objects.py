@@ -4,7 +4,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from spillway.kube.decode import Objects, reduce
+from spillway.kube.objects import Objects
+from spillway.kube.reduce import reduce
 from spillway.model.cluster import ClusterSnapshot, PodSet, PodShape
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

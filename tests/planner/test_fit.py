@@ -2,8 +2,10 @@
 
 import pytest
 
-from spillway.model.cluster import HostPort, NodeSelectorTerm, PodShape, Requirement, Taint, Toleration
+from spillway.model.cluster import HostPort, PodShape, Taint, Toleration
 from spillway.model.reason import Code
+from spillway.model.selector import NodeSelectorTerm, Requirement
+from spillway.model.volumes import VolumeNeed
 from spillway.planner.fit import Fit
 from spillway.planner.rules.base import Host
 from tests.builders import desired, group, node, plan_for, pod, refusals, tolerate, warned
@@ -182,7 +184,7 @@ def test_pods_with_resource_claims_buy_no_node_and_say_why() -> None:
 
 
 def test_rules_that_are_not_judged_yet_are_named_and_the_pods_planned_by_the_others() -> None:
-    plan = plan_for(pod(claims=("data",)), group("g"))
+    plan = plan_for(pod(volumes=(VolumeNeed(driver="ebs.csi.aws.com"),)), group("g"))
     assert desired(plan) == {"g": 1}
     assert "rules_not_judged" in warned(plan)
     assert "volumes (1 shape)" in plan.warnings[0].text

@@ -5,7 +5,8 @@ from collections import defaultdict
 import msgspec
 
 from spillway import planner
-from spillway.kube import decode
+from spillway.kube.objects import Objects
+from spillway.kube.reduce import reduce
 from spillway.model.base import encode
 from spillway.model.cluster import ClusterSnapshot
 from spillway.model.fleet import FleetSnapshot, Instance
@@ -42,11 +43,11 @@ def price_usd_h(told: Story) -> float:
 
 
 def _seen(cluster: FakeCluster, told: Story, clock: VirtualClock) -> ClusterSnapshot:
-    objects = decode.Objects()
+    objects = Objects()
     for kind in ("Pod", "Node"):
         items = [{"kind": kind, **item} for item in cluster.objects(kind)]
         objects.add(encode({"kind": "List", "items": items}))
-    return decode.reduce(objects, cluster=told.raw.cluster, taken_at=clock.now())
+    return reduce(objects, cluster=told.raw.cluster, taken_at=clock.now())
 
 
 def _with(fleet: FleetSnapshot, members: dict[str, list[Instance]]) -> FleetSnapshot:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from spillway import planner
-from spillway.kube import decode
+from spillway.kube.objects import Objects
+from spillway.kube.reduce import reduce
 from spillway.model.base import encode
 from spillway.model.fleet import FleetSnapshot
 from spillway.model.memory import Memory
@@ -68,9 +69,9 @@ def story(seed: int = 0, pods: int | None = None) -> Story:
 
 
 def _plan(raw: RawDump, fleet: FleetSnapshot) -> Plan:
-    objects = decode.Objects()
+    objects = Objects()
     objects.add(encode({"kind": "List", "items": list(raw.objects)}))
-    cluster = decode.reduce(objects, cluster=raw.cluster, taken_at=raw.now)
+    cluster = reduce(objects, cluster=raw.cluster, taken_at=raw.now)
     return planner.plan(cluster, fleet, Memory(), parse(POLICY, "of the demo"), raw.now)
 
 

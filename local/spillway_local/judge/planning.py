@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from spillway import planner
-from spillway.kube import decode
+from spillway.kube.objects import Objects
+from spillway.kube.reduce import reduce
 from spillway.model.cluster import ClusterSnapshot, PodState
 from spillway.model.fleet import FleetSnapshot
 from spillway.model.memory import Memory
@@ -73,9 +74,9 @@ def plan(
 
 def snapshot(items: Iterable[Object], now: datetime) -> ClusterSnapshot:
     """Kubernetes objects, each with its kind, as our own decoder reads them."""
-    read = decode.Objects()
+    read = Objects()
     read.add(json.dumps({"kind": "List", "apiVersion": "v1", "items": list(items)}).encode())
-    return named(decode.reduce(read, cluster=CLUSTER, taken_at=now))
+    return named(reduce(read, cluster=CLUSTER, taken_at=now))
 
 
 def _new_nodes(

@@ -23,6 +23,7 @@ class Kind(Part):
 
 
 class ListMeta(Part):
+    resource_version: str | None = None
     next_page: str | None = field(default=None, name="continue")
 
 

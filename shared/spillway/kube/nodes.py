@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
+from msgspec import Raw
+
 from spillway.kube import fields, markers
 from spillway.kube.machines import machine_of
 from spillway.model import quantity
@@ -10,6 +13,12 @@ from spillway.model.cluster import Node, Taint
 from spillway.model.reason import Code, Reason
 
 _NAMED = 5
+_node = msgspec.json.Decoder(fields.Node)
+
+
+def read(raw: Raw | bytes) -> tuple[tuple[str, str], fields.Node]:
+    node = _node.decode(raw)
+    return ("", node.metadata.name), node
 
 
 def node_of(raw: fields.Node, taken_at: datetime) -> Node:

@@ -6,6 +6,7 @@ equal shapes, so the costly reading happens once per recipe and not once per pod
 
 import hashlib
 from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -14,10 +15,12 @@ from msgspec import Raw
 from spillway.kube import fields, scheduling
 from spillway.kube.requests import ContainerRequest, Resize, pod_requests
 from spillway.model.base import encode
-from spillway.model.cluster import HostPort, NodeSelectorTerm, PodShape, PodState
+from spillway.model.cluster import HostPort, PodShape, PodState
+from spillway.model.selector import NodeSelectorTerm
 
 _strings = msgspec.json.Decoder(dict[str, str] | None)
 _FINISHED = ("Succeeded", "Failed")
+_pod = msgspec.json.Decoder(fields.Pod)
 
 
 class Recipe(NamedTuple):
@@ -39,6 +42,35 @@ class Recipe(NamedTuple):
     claims: tuple[str, ...]
     resource_claims: tuple[str, ...]
     resize: Resize | None = None
+
+
+class SeenPod(NamedTuple):
+    recipe: Recipe | None  # None: only its place is known
+    state: PodState
+    node: str
+    created: datetime | None
+
+
+class SeenPods:
+    """Reads pods, and keeps each recipe once."""
+
+    def __init__(self) -> None:
+        self._recipes: dict[Recipe, Recipe] = {}
+
+    def read(self, raw: Raw | bytes) -> tuple[tuple[str, str], SeenPod | None]:
+        """None for one that is finished."""
+        pod = _pod.decode(raw)
+        key = (pod.metadata.namespace or "default", pod.metadata.name)
+        if is_finished(pod):
+            return key, None
+        recipe = resized(pod, recipe_of(pod))
+        state, node = state_of(pod)
+        return key, SeenPod(self._recipes.setdefault(recipe, recipe), state, node, pod.metadata.creation_timestamp)
+
+
+def seen_bare(pod: fields.BarePod) -> SeenPod:
+    """One of which only the place reads."""
+    return SeenPod(None, PodState.BOUND, pod.spec.node_name or "" if pod.spec else "", None)
 
 
 def is_finished(pod: fields.Pod) -> bool:
@@ -135,7 +167,6 @@ def shape_of(recipe: Recipe) -> PodShape:
         pod_anti_affinity=rules.anti,
         spread=scheduling.spread(Raw(recipe.spread)),
         host_ports=tuple(HostPort(port=port, protocol=protocol, ip=ip) for port, protocol, ip in recipe.host_ports),
-        claims=recipe.claims,
         resource_claims=recipe.resource_claims,
         scheduler_name=recipe.scheduler_name,
         priority=recipe.priority,

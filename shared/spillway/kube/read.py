@@ -9,9 +9,10 @@ from functools import partial
 import msgspec
 
 from spillway import clock
-from spillway.kube.decode import Objects, paused_gc, reduce
 from spillway.kube.fields import Part
+from spillway.kube.objects import Objects, paused_gc
 from spillway.kube.pages import read_list
+from spillway.kube.reduce import reduce
 from spillway.kube.session import Answer, Session
 from spillway.model.cluster import ClusterSnapshot
 
@@ -61,7 +62,7 @@ class _Reader:
 
     def take(self, answer: Answer) -> str:
         self.note(answer)
-        return self.objects.add(answer.body)
+        return self.objects.add(answer.body).next_page
 
 
 def read(session: Session) -> Reading:

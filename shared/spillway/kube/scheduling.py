@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from spillway.kube.fields import ABSENT, LabelSelector, Part, SelectorExpression
 from spillway.model import cluster as model
+from spillway.model.selector import NodeSelectorTerm, PreferredTerm, Requirement
 
 
 class _NodeTerm(Part):
@@ -80,8 +81,8 @@ class _Toleration(Part):
 class Affinity(msgspec.Struct, frozen=True):
     """A pod's affinity as the fields of a PodShape."""
 
-    nodes: tuple[model.NodeSelectorTerm, ...] | None = None
-    preferred_nodes: tuple[model.PreferredTerm, ...] = ()
+    nodes: tuple[NodeSelectorTerm, ...] | None = None
+    preferred_nodes: tuple[PreferredTerm, ...] = ()
     pods: tuple[model.PodAffinityTerm, ...] = ()
     anti: tuple[model.PodAffinityTerm, ...] = ()
 
@@ -91,11 +92,11 @@ _spread = msgspec.json.Decoder(list[_Spread] | None)
 _tolerations = msgspec.json.Decoder(list[_Toleration] | None)
 
 
-def requirements(selector: LabelSelector | None) -> tuple[model.Requirement, ...] | None:
+def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
     """None for no selector, which matches nothing; () for an empty one, which matches everything."""
     if selector is None:
         return None
-    labels = (model.Requirement(key=k, operator="In", values=(v,)) for k, v in sorted((selector.match_labels or {}).items()))
+    labels = (Requirement(key=k, operator="In", values=(v,)) for k, v in sorted((selector.match_labels or {}).items()))
     return (*labels, *_expressions(selector.match_expressions))
 
 
@@ -107,9 +108,7 @@ def affinity(raw: Raw, namespace: str) -> Affinity:
     nodes = found.node_affinity or _NodeAffinity()
     return Affinity(
         nodes=None if nodes.required is None else tuple(_node_term(t) for t in nodes.required.node_selector_terms),
-        preferred_nodes=tuple(
-            model.PreferredTerm(weight=t.weight, term=_node_term(t.preference)) for t in nodes.preferred or ()
-        ),
+        preferred_nodes=tuple(PreferredTerm(weight=t.weight, term=_node_term(t.preference)) for t in nodes.preferred or ()),
         pods=_pod_terms(found.pod_affinity, namespace),
         anti=_pod_terms(found.pod_anti_affinity, namespace),
     )
@@ -139,12 +138,12 @@ def tolerations(raw: Raw) -> tuple[model.Toleration, ...]:
     return tuple(model.Toleration(key=k, operator=o, value=v, effect=e) for k, o, v, e in sorted(tolerated))
 
 
-def _expressions(found: list[SelectorExpression] | None) -> tuple[model.Requirement, ...]:
-    return tuple(model.Requirement(key=e.key, operator=e.operator, values=tuple(sorted(e.values or ()))) for e in found or ())
+def _expressions(found: list[SelectorExpression] | None) -> tuple[Requirement, ...]:
+    return tuple(Requirement(key=e.key, operator=e.operator, values=tuple(sorted(e.values or ()))) for e in found or ())
 
 
-def _node_term(term: _NodeTerm) -> model.NodeSelectorTerm:
-    return model.NodeSelectorTerm(expressions=_expressions(term.match_expressions), fields=_expressions(term.match_fields))
+def _node_term(term: _NodeTerm) -> NodeSelectorTerm:
+    return NodeSelectorTerm(expressions=_expressions(term.match_expressions), fields=_expressions(term.match_fields))
 
 
 def _pod_terms(found: _PodAffinity | None, namespace: str) -> tuple[model.PodAffinityTerm, ...]:

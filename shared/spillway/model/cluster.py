@@ -4,31 +4,23 @@ Two pods are one shape when no rule of the scheduler can tell them apart. Names 
 times are UTC. Source of the fields: k8s.io/api/core/v1/types.go.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
 from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
 from spillway.model.reason import Reason
-
-
-class Requirement(Model, frozen=True):
-    """One selector expression; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class NodeSelectorTerm(Model, frozen=True):
-    """All expressions and fields hold together; a term without either matches no node."""
-
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
-
-
-class PreferredTerm(Model, frozen=True):
-    weight: int
-    term: NodeSelectorTerm
+from spillway.model.selector import NodeSelectorTerm, PreferredTerm, Requirement
+from spillway.model.volumes import VolumeNeed
+from spillway.model.workloads import (
+    Budget,
+    CapacityBuffer,
+    Daemon,
+    Gang,
+    Namespace,
+    PriorityList,
+    ProvisioningRequest,
+)
 
 
 class Taint(Model, frozen=True):
@@ -76,11 +68,14 @@ class HostPort(Model, frozen=True):
 
 
 class PodShape(Model, frozen=True):
-    """What the scheduler and the drain can know of a pod, but for its name, age and node.
+    """What the scheduler and the drain can know of a pod, but for its name, age, node and gang.
 
-    `labels` holds only keys that some selector in the cluster reads. `node_affinity` None means no required
-    affinity, () one that no node meets. `owner_kind` is the controller's kind, "" for a bare pod.
-    `claims` are PersistentVolumeClaims, `resource_claims` those of dynamic resource allocation.
+    `labels` holds only keys that some selector in the cluster, the policy or a drain rule reads, `annotations` only those
+    that a rule reads. `node_affinity` None means no required affinity, () one that no node meets. `owner_kind` is the
+    controller's kind, "" for a bare pod; `owner_missing`: that controller is not in the cluster any more;
+    `owner_replicas` is how many pods it wants, 10 standing for all above, None where it does not say.
+    `local_storage` are the volumes that would be lost with the node: hostPath, and emptyDir on disk.
+    `resource_claims` are those of dynamic resource allocation, by what they ask for.
     """
 
     id: str
@@ -96,12 +91,18 @@ class PodShape(Model, frozen=True):
     pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
-    claims: tuple[str, ...] = ()
+    volumes: tuple[VolumeNeed, ...] = ()
     resource_claims: tuple[str, ...] = ()
     scheduler_name: str = "default-scheduler"
     priority: int = 0
+    preemption_policy: str = "PreemptLowerPriority"
     owner_kind: str = ""
+    owner_missing: bool = False
+    owner_replicas: int | None = None
     mirror: bool = False
+    annotations: Labels = {}
+    local_storage: tuple[str, ...] = ()
+    grace_s: int = 30
 
     @property
     def is_daemon(self) -> bool:
@@ -121,13 +122,21 @@ class PodState(StrEnum):
 
 
 class PodSet(Model, frozen=True):
-    """Pods of one shape, state and node. `names` and `created` run in parallel, oldest first, then by name."""
+    """Pods of one shape, state, node and gang. `names` and `created` run in parallel, oldest first, then by name.
+
+    So do `started`, when the kubelet took them (bound pods only, () where none has a time), and `deletes`, when those that
+    terminate are to be gone. `gang` is the id of their Gang. `unready`: bound, and their Ready condition is not True.
+    """
 
     shape: str
     state: PodState
     names: tuple[str, ...]
     created: tuple[datetime, ...]
     node: str = ""
+    gang: str = ""
+    unready: bool = False
+    started: tuple[datetime | None, ...] = ()
+    deletes: tuple[datetime, ...] = ()
 
 
 class Machine(Model, frozen=True):
@@ -139,9 +148,12 @@ class Machine(Model, frozen=True):
 
 
 class Node(Model, frozen=True):
-    """`cordon` is the id of the plan that cordoned it, "" when none of ours did.
+    """`cordon` is the id of the plan that cordoned it, "" when none of ours did; `cordoned_by` is the field manager that
+    set `unschedulable` (`kubectl-cordon`, …), "" where the API server does not tell.
 
     `machine` None: no EC2 instance, used for fit and never touched. `annotations` holds only keys that a rule reads.
+    `conditions` maps a condition's type to its status, but for Ready. `attach_limits` are by CSI driver, {} for a node whose
+    CSINode is not there yet: `attached` counts volumes by driver that hang on it without a pod of its own.
     """
 
     name: str
@@ -155,17 +167,31 @@ class Node(Model, frozen=True):
     ready_changed: datetime | None = None
     unschedulable: bool = False
     cordon: str = ""
+    cordoned_by: str = ""
     deleting: bool = False
+    conditions: Labels = {}
+    attach_limits: Mapping[str, int] = {}
+    attached: Mapping[str, int] = {}
 
 
 class ClusterSnapshot(Model, frozen=True):
-    """`id` names the head; `taken_at` is the API server's time. Nodes by name, shapes by id, pods by (shape, node, state)."""
+    """`id` names the head; `taken_at` is the API server's time.
+
+    Nodes by name, shapes by id, pods by (shape, node, state, gang, readiness), all else by namespace and name.
+    """
 
     cluster: str
     taken_at: datetime
     nodes: tuple[Node, ...] = ()
     shapes: tuple[PodShape, ...] = ()
     pods: tuple[PodSet, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    daemons: tuple[Daemon, ...] = ()
+    gangs: tuple[Gang, ...] = ()
+    buffers: tuple[CapacityBuffer, ...] = ()
+    provisioning_requests: tuple[ProvisioningRequest, ...] = ()
+    priorities: tuple[PriorityList, ...] = ()
     id: str = ""
     server_version: str = ""
     warnings: tuple[Reason, ...] = ()

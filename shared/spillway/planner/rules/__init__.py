@@ -15,6 +15,6 @@ UNJUDGED: Mapping[str, Callable[[PodShape], bool]] = {
     "pod affinity": lambda shape: any(term.weight == 0 for term in shape.pod_affinity),
     "pod anti-affinity": lambda shape: any(term.weight == 0 for term in shape.pod_anti_affinity),
     "topology spread": lambda shape: any(s.when_unsatisfiable == "DoNotSchedule" for s in shape.spread),
-    "volumes": lambda shape: bool(shape.claims),
+    "volumes": lambda shape: bool(shape.volumes),
 }
 """Rules that a shape may carry and no filter knows yet: its pods are planned by the others, and a warning says so."""

@@ -6,8 +6,9 @@ node, and neither does an affinity without terms.
 
 from collections.abc import Iterable
 
-from spillway.model.cluster import NodeSelectorTerm, PodShape, Requirement
+from spillway.model.cluster import PodShape
 from spillway.model.reason import Code
+from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway.planner.rules import requirement
 from spillway.planner.rules.base import NAME_FIELD, ZONE_KEYS, Host, Refusal
 

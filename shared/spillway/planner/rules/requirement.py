@@ -7,7 +7,7 @@ is absent; Gt and Lt compare integers, and a value that is none matches nothing.
 import re
 
 from spillway.model.base import Labels
-from spillway.model.cluster import Requirement
+from spillway.model.selector import Requirement
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 

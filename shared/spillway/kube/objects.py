@@ -1,0 +1,135 @@
+"""What was read of a cluster, already boiled down: from the live API's pages, a watch's events or a dump's files."""
+
+import gc
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from spillway.kube import fields, nodes
+from spillway.kube.pods import SeenPods, holds_a_node, seen_bare
+from spillway.model.reason import Code, Reason
+
+Key = tuple[str, str]
+"""Namespace ("" for what is in none) and name."""
+Reader = Callable[[Raw | bytes], tuple[Key, object | None]]
+"""An object's JSON to its key and what is kept of it, None for nothing. Raises msgspec.DecodeError and UnicodeDecodeError."""
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)  # a string of an object may be no UTF-8
+_kind = msgspec.json.Decoder(fields.Kind)
+_envelope = msgspec.json.Decoder(fields.Envelope)
+_bare_pod = msgspec.json.Decoder(fields.BarePod)
+_budget = msgspec.json.Decoder(fields.Budget)
+
+
+class Page(NamedTuple):
+    """`next_page` is the token of the next one, "" after the last; `version` the list's resourceVersion."""
+
+    next_page: str
+    version: str
+
+
+class Objects:
+    """A page's bytes are not kept. A later object replaces an earlier one."""
+
+    def __init__(self) -> None:
+        self.unreadable: dict[str, dict[Key, Reason]] = defaultdict(dict)
+        self._readers: dict[str, Reader] = {
+            "Pod": SeenPods().read,
+            "Node": nodes.read,
+            "PodDisruptionBudget": _read_budget,
+        }
+        self._kept: dict[str, dict[Key, Any]] = {kind: {} for kind in self._readers}
+
+    def of(self, kind: str) -> Mapping[Key, Any]:
+        """What is kept of each object of a kind."""
+        return self._kept[kind]
+
+    def add(self, raw: bytes) -> Page:
+        """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over.
+
+        An object that does not read is set aside with a warning that names it. Raises msgspec.DecodeError when `raw` is no
+        JSON object.
+        """
+        envelope = _envelope.decode(raw)
+        with paused_gc():
+            if envelope.items is None:
+                self.put(envelope.kind, raw)
+                return Page("", "")
+            kind = envelope.kind.removesuffix("List")  # items of a PodList do not say what they are
+            for item in envelope.items:
+                self.put(kind or _kind_of(item), item)
+        meta = envelope.metadata or fields.ListMeta()
+        return Page(meta.next_page or "", meta.resource_version or "")
+
+    def put(self, kind: str, raw: Raw | bytes) -> None:
+        """One object as it is now."""
+        reader = self._readers.get(kind)
+        if reader is None:
+            return
+        try:
+            key, seen = reader(raw)
+        except UNREADABLE as error:
+            self._set_aside(kind, raw, str(error))
+            return
+        if kind in self.unreadable:
+            self.unreadable[kind].pop(key, None)
+        if seen is None:
+            self._kept[kind].pop(key, None)
+        else:
+            self._kept[kind][key] = seen
+
+    def remove(self, kind: str, namespace: str, name: str) -> None:
+        """It is not in the cluster any more."""
+        for kept in (self._kept.get(kind, {}), self.unreadable.get(kind, {})):
+            kept.pop((namespace, name), None)
+
+    def forget(self, kind: str) -> None:
+        """Drops all of one kind: its list has to be read again from the start."""
+        self._kept[kind].clear()
+        self.unreadable.pop(kind, None)
+
+    def _set_aside(self, kind: str, raw: Raw | bytes, problem: str) -> None:
+        key, name = ("", ""), f"{kind.lower()} without a readable name"
+        try:
+            bare = _bare_pod.decode(raw)
+        except UNREADABLE:
+            pass
+        else:
+            key = (bare.metadata.namespace or ("default" if kind == "Pod" else ""), bare.metadata.name)
+            name = f"{kind.lower()} {'/'.join(part for part in key if part)}"
+            self._kept[kind].pop(key, None)
+            if kind == "Pod" and holds_a_node(bare):
+                self._kept[kind][key] = seen_bare(bare)  # a node must not look idle because its pod does not read
+        self.unreadable[kind][key] = unreadable(name, problem)
+
+
+def unreadable(name: str, problem: str) -> Reason:
+    return Reason(code=Code.OBJECT_UNREADABLE, text=f"{name} is set aside: {problem}")
+
+
+@contextmanager
+def paused_gc() -> Iterator[None]:
+    """Millions of young objects and no cycles: the collector would only cost (2 to 3 times the run)."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _kind_of(item: Raw) -> str:
+    try:
+        return _kind.decode(item).kind
+    except UNREADABLE:
+        return ""  # no kind of ours
+
+
+def _read_budget(raw: Raw | bytes) -> tuple[Key, fields.Budget]:
+    budget = _budget.decode(raw)
+    return (budget.metadata.namespace or "default", budget.metadata.name), budget

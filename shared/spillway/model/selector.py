@@ -1,0 +1,23 @@
+"""Selector expressions, of labels and of nodes. Source: k8s.io/api/core/v1/types.go."""
+
+from spillway.model.base import Model
+
+
+class Requirement(Model, frozen=True):
+    """One selector expression; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(Model, frozen=True):
+    """All expressions and fields hold together; a term without either matches no node."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+class PreferredTerm(Model, frozen=True):
+    weight: int
+    term: NodeSelectorTerm

@@ -1,0 +1,21 @@
+"""What the volumes of a pod ask of its node, already resolved: no rule needs a PersistentVolume's name."""
+
+from spillway.model.base import Model
+from spillway.model.selector import NodeSelectorTerm
+
+
+class VolumeNeed(Model, frozen=True):
+    """One volume of a pod, as the scheduler's volume plugins judge it.
+
+    `terms` are alternatives, and the node meets one of them; None means any node. They come from the bound PersistentVolume,
+    or from the StorageClass (allowedTopologies) when it is made once the pod has a node. `driver` is the CSI driver whose
+    attach limit it counts against, "" for none. `shared` is the volume's identity, only where several pods use it, who count
+    it once a node; `exclusive`: ReadWriteOncePod, so that one pod alone may use it. `problem` says why no node will do
+    ("its PersistentVolumeClaim is Lost"); "" when some may.
+    """
+
+    driver: str = ""
+    terms: tuple[NodeSelectorTerm, ...] | None = None
+    shared: str = ""
+    exclusive: bool = False
+    problem: str = ""
