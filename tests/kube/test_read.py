@@ -11,6 +11,7 @@ from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, 
 from spillway.kube import pages
 from spillway.kube import session as sessions
 from spillway.kube.read import read
+from spillway.kube.resources import NODES, OPTIONAL, OTHERS, PODS
 from spillway.kube.session import Session
 from spillway.model.access import Access
 from spillway.model.cluster import PodState
@@ -165,7 +166,8 @@ def test_wrong_credentials_are_an_error_that_says_what_to_renew(world: World):
 
 
 def test_a_missing_permission_is_named_by_verb_and_resource(world: World):
-    world.api.allow([("get", "*"), ("list", "nodes"), ("list", "pods")])
+    lists = {one.plural for one in (NODES, PODS, *OTHERS, *OPTIONAL)} - {"poddisruptionbudgets"}
+    world.api.allow([("get", "*"), *(("list", plural) for plural in lists)])
 
     with pytest.raises(ClusterForbidden, match=r"list poddisruptionbudgets\.policy.*deploy/rbac\.yaml") as caught:
         read(world.session)

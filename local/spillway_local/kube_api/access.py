@@ -1,5 +1,6 @@
 """Who may do what: bearer tokens, and the rules of ClusterRoles (pkg/registry/rbac/validation/rule.go)."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ Rule = Mapping[str, Any]
 TESTER = "tester"  # may do everything, until `allow` says what
 GROUPS = {"spillway": "spillway", TESTER: "testers"}
 """Group by user, on a real plane as well. `spillway` has what deploy/rbac.yaml gives once it is applied."""
+_ONE_NAME = re.compile(r"(?:^|,)metadata\.name==?([^,]+)")
 
 
 class Access:
@@ -59,11 +61,12 @@ def as_rules(pairs: Iterable[tuple[str, str]]) -> list[Rule]:
 
 
 def _covers(rule: Rule, ask: Ask) -> bool:
-    """`*` is any; a rule with names covers only asks that name one of them."""
+    """`*` is any; a rule with names covers only asks that name one of them, a list or watch of one name too."""
     names = rule.get("resourceNames") or ()
+    one = _ONE_NAME.search(ask.query.get("fieldSelector", ""))
     return (
         not {"*", ask.verb}.isdisjoint(rule["verbs"])
         and not {"*", ask.kind.group}.isdisjoint(rule.get("apiGroups") or ())
         and not {"*", ask.resource}.isdisjoint(rule.get("resources") or ())
-        and (not names or ask.name in names)
+        and (not names or (ask.name or (one[1] if one else "")) in names)
     )

@@ -22,15 +22,18 @@ class Kind(Part):
     kind: str = ""
 
 
+class Typed(Kind):
+    api_version: str = ""
+
+
 class ListMeta(Part):
     resource_version: str | None = None
     next_page: str | None = field(default=None, name="continue")
 
 
-class Envelope(Part):
+class Envelope(Typed):
     """A single object, or a list with its items unread."""
 
-    kind: str = ""
     metadata: ListMeta | None = None
     items: list[Raw] | None = None
 

@@ -19,7 +19,8 @@ Reader = Callable[[Raw | bytes], tuple[Key, object | None]]
 """An object's JSON to its key and what is kept of it, None for nothing. Raises msgspec.DecodeError and UnicodeDecodeError."""
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)  # a string of an object may be no UTF-8
-_kind = msgspec.json.Decoder(fields.Kind)
+_SHORT = frozenset({"", "apps", "batch", "policy", "resource.k8s.io", "storage.k8s.io"})
+_kind = msgspec.json.Decoder(fields.Typed)
 _envelope = msgspec.json.Decoder(fields.Envelope)
 _bare_pod = msgspec.json.Decoder(fields.BarePod)
 _budget = msgspec.json.Decoder(fields.Budget)
@@ -32,8 +33,14 @@ class Page(NamedTuple):
     version: str
 
 
+def kind_in(api_version: str, kind: str) -> str:
+    """What a kind is called here: `Pod`, but `PodGroup.scheduling.volcano.sh`, as several groups have one of that name."""
+    group = api_version.partition("/")[0] if "/" in api_version else ""
+    return kind if group in _SHORT else f"{kind}.{group}"
+
+
 class Objects:
-    """A page's bytes are not kept. A later object replaces an earlier one."""
+    """A page's bytes are not kept. A later object replaces an earlier one. Kinds are called as `kind_in` says."""
 
     def __init__(self) -> None:
         self.unreadable: dict[str, dict[Key, Reason]] = defaultdict(dict)
@@ -42,11 +49,11 @@ class Objects:
             "Node": nodes.read,
             "PodDisruptionBudget": _read_budget,
         }
-        self._kept: dict[str, dict[Key, Any]] = {kind: {} for kind in self._readers}
+        self._kept: dict[str, dict[Key, Any]] = defaultdict(dict)
 
     def of(self, kind: str) -> Mapping[Key, Any]:
         """What is kept of each object of a kind."""
-        return self._kept[kind]
+        return self._kept.get(kind, {})
 
     def add(self, raw: bytes) -> Page:
         """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over.
@@ -57,11 +64,12 @@ class Objects:
         envelope = _envelope.decode(raw)
         with paused_gc():
             if envelope.items is None:
-                self.put(envelope.kind, raw)
+                self.put(kind_in(envelope.api_version, envelope.kind), raw)
                 return Page("", "")
             kind = envelope.kind.removesuffix("List")  # items of a PodList do not say what they are
+            known = kind and kind_in(envelope.api_version, kind)
             for item in envelope.items:
-                self.put(kind or _kind_of(item), item)
+                self.put(known or _kind_of(item), item)
         meta = envelope.metadata or fields.ListMeta()
         return Page(meta.next_page or "", meta.resource_version or "")
 
@@ -89,7 +97,7 @@ class Objects:
 
     def forget(self, kind: str) -> None:
         """Drops all of one kind: its list has to be read again from the start."""
-        self._kept[kind].clear()
+        self._kept.pop(kind, None)
         self.unreadable.pop(kind, None)
 
     def _set_aside(self, kind: str, raw: Raw | bytes, problem: str) -> None:
@@ -125,9 +133,10 @@ def paused_gc() -> Iterator[None]:
 
 def _kind_of(item: Raw) -> str:
     try:
-        return _kind.decode(item).kind
+        typed = _kind.decode(item)
     except UNREADABLE:
         return ""  # no kind of ours
+    return kind_in(typed.api_version, typed.kind)
 
 
 def _read_budget(raw: Raw | bytes) -> tuple[Key, fields.Budget]:

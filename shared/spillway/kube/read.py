@@ -1,36 +1,28 @@
 """Reading a whole cluster: every list to its end, or nothing at all."""
 
 import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
 
 import msgspec
 
 from spillway import clock
+from spillway.kube import resources
 from spillway.kube.fields import Part
 from spillway.kube.objects import Objects, paused_gc
 from spillway.kube.pages import read_list
 from spillway.kube.reduce import reduce
+from spillway.kube.resources import Resource
 from spillway.kube.session import Answer, Session
 from spillway.model.cluster import ClusterSnapshot
+from spillway.model.reason import Code, Reason
 
-
-@dataclass(frozen=True)
-class _Resource:
-    kind: str
-    name: str
-    path: str
-    field_selector: str = ""
-
-
-# Nodes before pods: a pod that is bound meanwhile then makes its node busy, never the other way round.
-_LISTS = (
-    _Resource("Node", "nodes", "/api/v1/nodes"),
-    _Resource("Pod", "pods", "/api/v1/pods", "status.phase!=Succeeded,status.phase!=Failed"),
-    _Resource("PodDisruptionBudget", "poddisruptionbudgets.policy", "/apis/policy/v1/poddisruptionbudgets"),
-)
+_THREADS = 4  # a list of the small kinds is mostly waiting for the network
+_SKEW = timedelta(seconds=30)
 
 
 class _Version(Part):
@@ -49,49 +41,103 @@ class Reading:
     body_bytes: int
 
 
-class _Reader:
-    def __init__(self) -> None:
-        self.objects = Objects()
+class Reader:
+    """Lists of one cluster into `objects`, and what that cost. `versions` are the lists' resourceVersions by kind.
+
+    Several threads may use it at once, each for other kinds.
+    """
+
+    def __init__(self, session: Session, objects: Objects) -> None:
+        self.session, self.objects = session, objects
+        self.versions: dict[str, str] = {}
         self.requests = self.body_bytes = 0
         self.taken_at: datetime | None = None
+        self.skew: timedelta | None = None
+        self._lock = threading.Lock()
 
     def note(self, answer: Answer) -> None:
-        self.requests += 1
-        self.body_bytes += len(answer.body)
-        self.taken_at = self.taken_at or _date(answer)  # of the first answer: no part of the snapshot is older
+        """Counts an answer. The first one's Date is the time of all: no part of what is read is older."""
+        with self._lock:
+            self.requests += 1
+            self.body_bytes += len(answer.body)
+            if self.taken_at is None:
+                date, now = _date(answer), clock.utcnow()
+                self.taken_at, self.skew = date or now, date - now if date else None
 
-    def take(self, answer: Answer) -> str:
+    def lists(self) -> tuple[Resource, ...]:
+        """All that this server has, in the order in which they are to be read."""
+        return (resources.NODES, resources.PODS, *resources.OTHERS, *resources.optional(self.session, self.note))
+
+    def read(self, resource: Resource) -> None:
+        """One list to its end, in place of what was there of its kind. Raises what `pages.read_list` raises."""
+        forget = partial(self.objects.forget, resource.kind)
+        forget()
+
+        def take(answer: Answer) -> str:
+            self.note(answer)
+            if answer.status == 404:  # its API has gone since we asked what there is
+                resources.forget(self.session)
+                return ""
+            page = self.objects.add(answer.body)
+            self.versions[resource.kind] = page.version
+            return page.next_page
+
+        also = (404,) if resource.optional else ()
+        read_list(self.session, resource.path, resource.name, take, forget, resource.query, also)
+
+    def read_all(self) -> None:
+        """Nodes before pods: a pod that is bound meanwhile then makes its node busy, never the other way round. Pods before
+        all others: what a pod was made from, and what it claims, was there before it. The others at once."""
+        nodes, pods, *others = self.lists()
+        self.read(nodes)
+        self.read(pods)
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as threads:
+            for reading in [threads.submit(self.read, resource) for resource in others]:
+                reading.result()
+
+    def server_version(self) -> str:
+        answer = self.session.call("GET", "/version", ("get", "/version"))
         self.note(answer)
-        return self.objects.add(answer.body).next_page
+        try:
+            return _version.decode(answer.body).git_version
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self.session.unavailable(f"get /version: the answer is no JSON: {error}") from error
+
+    def snapshot(self, server_version: str) -> ClusterSnapshot:
+        """What was read, reduced, with a warning when the server's clock and ours differ."""
+        seen = reduce(
+            self.objects,
+            cluster=self.session.cluster,
+            taken_at=self.taken_at or clock.utcnow(),
+            server_version=server_version,
+        )
+        if self.skew is None or abs(self.skew) <= _SKEW:
+            return seen
+        warnings = sorted((*seen.warnings, _skewed(self.skew)), key=lambda w: (w.code, w.text))
+        return msgspec.structs.replace(seen, warnings=tuple(warnings))
 
 
 def read(session: Session) -> Reading:
     """The cluster as it is now. Raises ClusterUnauthorized, ClusterForbidden or ClusterUnavailable: half a view is none."""
-    reader = _Reader()
-    version = session.call("GET", "/version", ("get", "/version"))
-    reader.note(version)
+    reader = Reader(session, Objects())
     with paused_gc():
-        for resource in _LISTS:
-            query = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
-            forget = partial(reader.objects.forget, resource.kind)
-            read_list(session, resource.path, resource.name, reader.take, forget, query)
-        snapshot = reduce(
-            reader.objects,
-            cluster=session.cluster,
-            taken_at=reader.taken_at or clock.utcnow(),
-            server_version=_git_version(session, version),
-        )
-    return Reading(snapshot, reader.requests, reader.body_bytes)
-
-
-def _git_version(session: Session, answer: Answer) -> str:
-    try:
-        return _version.decode(answer.body).git_version
-    except msgspec.DecodeError as error:
-        raise session.unavailable(f"get /version: the answer is no JSON: {error}") from error
+        version = reader.server_version()
+        reader.read_all()
+        return Reading(reader.snapshot(version), reader.requests, reader.body_bytes)
 
 
 def _date(answer: Answer) -> datetime | None:
     with contextlib.suppress(ValueError, TypeError):
         return parsedate_to_datetime(answer.headers.get("Date", "")).astimezone(UTC)
     return None
+
+
+def _skewed(skew: timedelta) -> Reason:
+    """By how much the server is ahead of us, or behind."""
+    seconds = round(skew.total_seconds())
+    where = "ahead of" if seconds > 0 else "behind"
+    return Reason(
+        code=Code.CLOCK_SKEW,
+        text=f"the API server's clock is {abs(seconds)} s {where} ours: ages in the cluster are counted by the server's, "
+        "ages in AWS by ours; mend the clock of the API server's machine",
+    )

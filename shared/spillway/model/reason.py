@@ -60,6 +60,7 @@ class Code(StrEnum):
     UNKNOWN_FAILURE = "unknown_failure"
     OTHER_OWNER = "other_owner"
     NO_PROVIDER_ID = "no_provider_id"
+    CLOCK_SKEW = "clock_skew"
 
 
 class Reason(Model, frozen=True):

@@ -1,0 +1,171 @@
+"""Every list that a snapshot is read from, and which of the optional ones a server has.
+
+Versions: k8s.io/api 0.37; kueue.sigs.k8s.io, jobset.sigs.k8s.io, volcano.sh and the autoscaler's apis for custom resources.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+import msgspec
+
+from spillway import clock
+from spillway.kube.fields import Part
+from spillway.kube.objects import kind_in
+from spillway.kube.session import Answer, Session
+
+T = TypeVar("T")
+Note = Callable[[Answer], None]
+
+PRIORITY_EXPANDER = "cluster-autoscaler-priority-expander"
+_ASKED_EVERY = timedelta(minutes=10)  # an API that is added to a running cluster counts within that time
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One list. `kind` is its key in `Objects`, `optional` one whose API a server need not have."""
+
+    kind: str
+    group_version: str
+    plural: str
+    field_selector: str = ""
+    namespace: str = ""
+    optional: bool = False
+
+    @property
+    def name(self) -> str:
+        """As RBAC and its refusals write it: `pods`, `jobs.batch`."""
+        group = self.group_version.rpartition("/")[0]
+        return f"{self.plural}.{group}" if group else self.plural
+
+    @property
+    def path(self) -> str:
+        root = _root(self.group_version)
+        return f"{root}/namespaces/{self.namespace}/{self.plural}" if self.namespace else f"{root}/{self.plural}"
+
+    @property
+    def query(self) -> Mapping[str, str | int]:
+        return {"fieldSelector": self.field_selector} if self.field_selector else {}
+
+
+def _root(group_version: str) -> str:
+    return f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
+
+
+def _always(group_version: str, kind: str, plural: str) -> Resource:
+    return Resource(kind_in(group_version, kind), group_version, plural)
+
+
+def _optional(group: str, versions: str, kind: str, plural: str) -> tuple[Resource, ...]:
+    """One for each version, the best first."""
+    first = Resource(kind_in(f"{group}/", kind), "", plural, optional=True)
+    return tuple(replace(first, group_version=f"{group}/{version}") for version in versions.split())
+
+
+NODES = _always("v1", "Node", "nodes")
+PODS = replace(_always("v1", "Pod", "pods"), field_selector="status.phase!=Succeeded,status.phase!=Failed")
+OTHERS = (
+    _always("v1", "Namespace", "namespaces"),
+    _always("v1", "PersistentVolume", "persistentvolumes"),
+    _always("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    _always("v1", "ReplicationController", "replicationcontrollers"),
+    _always("v1", "PodTemplate", "podtemplates"),
+    # A list of one name in one namespace: it can be watched like the others, and RBAC grants it by that name.
+    replace(
+        _always("v1", "ConfigMap", "configmaps"), namespace="kube-system", field_selector=f"metadata.name={PRIORITY_EXPANDER}"
+    ),
+    _always("apps/v1", "DaemonSet", "daemonsets"),
+    _always("apps/v1", "ReplicaSet", "replicasets"),
+    _always("apps/v1", "StatefulSet", "statefulsets"),
+    _always("batch/v1", "Job", "jobs"),
+    _always("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+    _always("storage.k8s.io/v1", "StorageClass", "storageclasses"),
+    _always("storage.k8s.io/v1", "CSINode", "csinodes"),
+    _always("storage.k8s.io/v1", "CSIDriver", "csidrivers"),
+    _always("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments"),
+)
+OPTIONAL = (
+    *_optional("resource.k8s.io", "v1 v1beta2 v1beta1", "ResourceClaim", "resourceclaims"),
+    *_optional("scheduling.k8s.io", "v1 v1beta1 v1alpha3 v1alpha2 v1alpha1", "Workload", "workloads"),
+    *_optional("scheduling.k8s.io", "v1 v1beta1 v1alpha3 v1alpha2", "PodGroup", "podgroups"),
+    *_optional("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups"),
+    *_optional("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups"),
+    *_optional("kueue.x-k8s.io", "v1beta2 v1beta1", "Workload", "workloads"),
+    *_optional("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets"),
+    *_optional("autoscaling.x-k8s.io", "v1 v1beta1 v1alpha1", "CapacityBuffer", "capacitybuffers"),
+    *_optional("autoscaling.x-k8s.io", "v1 v1beta1", "ProvisioningRequest", "provisioningrequests"),
+)
+
+
+class _Version(Part):
+    group_version: str = ""
+
+
+class _Group(Part):
+    versions: list[_Version] | None = None
+
+
+class _Groups(Part):
+    groups: list[_Group] | None = None
+
+
+class _Served(Part):
+    name: str = ""
+
+
+class _Resources(Part):
+    resources: list[_Served] | None = None
+
+
+_groups = msgspec.json.Decoder(_Groups)
+_resources = msgspec.json.Decoder(_Resources)
+_known: dict[str, tuple[datetime, tuple[Resource, ...]]] = {}  # by server
+
+
+def optional(session: Session, note: Note) -> tuple[Resource, ...]:
+    """Those optional resources that the server has, each in the first version of ours; asked every ten minutes.
+
+    `note` is told of each answer. Raises what Session.call raises, ClusterUnavailable also for an answer that does not read.
+    """
+    server, now = session.access.server, clock.utcnow()
+    asked, found = _known.get(server, (now - _ASKED_EVERY, ()))
+    if now - asked >= _ASKED_EVERY:
+        found = _discover(session, note)
+        _known[server] = (now, found)
+    return found
+
+
+def forget(session: Session) -> None:
+    """What the server has is asked anew: a list of it is gone."""
+    _known.pop(session.access.server, None)
+
+
+def clear() -> None:
+    """Of all servers; for tests."""
+    _known.clear()
+
+
+def _discover(session: Session, note: Note) -> tuple[Resource, ...]:
+    groups = _read(session, note, "/apis", _groups).groups or ()
+    served = {version.group_version for group in groups for version in group.versions or ()}
+    wanted = {resource.group_version for resource in OPTIONAL} & served
+    names = {
+        (version, one.name)
+        for version in sorted(wanted)
+        for one in _read(session, note, _root(version), _resources).resources or ()
+    }
+    best: dict[str, Resource] = {}
+    for resource in OPTIONAL:
+        if (resource.group_version, resource.plural) in names:
+            best.setdefault(resource.kind, resource)
+    return tuple(best.values())
+
+
+def _read(session: Session, note: Note, path: str, decoder: msgspec.json.Decoder[T]) -> T:
+    answer = session.call("GET", path, ("get", path))
+    note(answer)
+    try:
+        return decoder.decode(answer.body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise session.unavailable(f"get {path}: the answer does not read: {error}") from error
