@@ -7,6 +7,7 @@ abandon    leaves no trace of the drain, and says why it was given up
 """
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -21,7 +22,7 @@ from spillway.kube import markers
 from spillway.kube import node as nodes
 from spillway.kube.drain import Remaining, counted, named, remaining
 from spillway.kube.evict import Eviction, Verdict, evict, pods_on
-from spillway.kube.session import Session
+from spillway.kube.session import Session, connect
 from spillway.model.plan import AtDeadline, OutcomeStatus, ScaleIn, Why
 from spillway.telemetry import Metric, emit, logger
 
@@ -74,7 +75,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 def _uncordon(asked: Uncordon) -> dict[str, Any]:
     task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.OUT, first=True)
-    session = Session(access(env()))
+    session = connect(partial(access, env()))
     back: list[str] = []
     kept: list[dict[str, str]] = []
     for step in task.plan.scale_out:
@@ -101,7 +102,7 @@ def _begin(asked: Begin) -> dict[str, Any]:
     if not step.node:
         return _draining(0)  # an instance that never joined: there is nothing to drain
     leases.drain(task.table, step.node, asked.plan_id, step.step)
-    session = Session(access(env()))
+    session = connect(partial(access, env()))
     problem = _changed(session, task, step)
     if not problem and nodes.cordon(session, step.node, asked.plan_id, clock.utcnow()) is None:
         problem = "" if step.why in _NODE_MAY_BE_GONE else f"node {step.node} is gone"
@@ -120,7 +121,7 @@ def _evict(asked: Evict) -> dict[str, Any]:
     leases.drain(task.table, step.node, asked.plan_id, step.step)
     if not step.group:
         return _round("empty", 0, f"node {step.node} is in no group: EC2 is asked whether its instance is gone before it goes")
-    session = Session(access(env()))
+    session = connect(partial(access, env()))
     node = nodes.get(session, step.node)
     if node is None:
         return _round("empty", 0, f"node {step.node} is gone, and its pods with it")
@@ -142,7 +143,7 @@ def _abandon(asked: Abandon) -> dict[str, Any]:
     task = tasks.undo(asked.cluster, asked.plan_id)
     step = task.scale_in(asked.step)
     if step.node:
-        nodes.uncordon(Session(access(env())), step.node, asked.plan_id)
+        nodes.uncordon(connect(partial(access, env())), step.node, asked.plan_id)
     stopped = settings.is_stopped(task.table)
     _conclude(task, step, OutcomeStatus.STOPPED if stopped else OutcomeStatus.ABANDONED, asked.reason)
     return {"status": "abandoned", "reason": asked.reason}

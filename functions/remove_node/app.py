@@ -1,5 +1,6 @@
 """The end of a scale in: the instance is gone, so its Node object goes too, and the step is done."""
 
+from functools import partial
 from typing import Any
 
 from spillway.aws import tasks
@@ -7,7 +8,7 @@ from spillway.aws.access import access
 from spillway.aws.table import leases
 from spillway.env import env
 from spillway.kube import node as nodes
-from spillway.kube.session import Session
+from spillway.kube.session import connect
 from spillway.model.plan import OutcomeStatus, ScaleIn
 from spillway.telemetry import Metric, emit
 
@@ -32,7 +33,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def _remove(step: ScaleIn) -> str:
-    session = Session(access(env()))
+    session = connect(partial(access, env()))
     found = nodes.get(session, step.node) if step.node else None
     if found is None:
         return "removed"

@@ -1,5 +1,6 @@
 """Every minute: what the API server shows, stored as the newest view of the cluster. A failed read stores nothing."""
 
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,7 +12,7 @@ from spillway.aws.tasks import parse
 from spillway.env import env
 from spillway.errors import ClusterEmpty, SpillwayError
 from spillway.kube.read import Reading, read
-from spillway.kube.session import Session
+from spillway.kube.session import connect
 from spillway.model.cluster import PodState
 from spillway.model.policy import Policy
 from spillway.telemetry import Metric, emit, logger
@@ -53,7 +54,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def _read(policy: Policy) -> Reading:
-    reading = read(Session(access(env())))
+    reading = read(connect(partial(access, env())))
     if not reading.snapshot.nodes and not policy.may_be_empty:
         raise ClusterEmpty(env().cluster)
     return reading

@@ -1,6 +1,7 @@
 """Are the instances that a plan asked for in one region Ready nodes by now? Marks requests whose nodes all are."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from spillway.aws.access import access
 from spillway.aws.table import Table, memory, outcomes, requests
 from spillway.env import env
 from spillway.kube import node as nodes
-from spillway.kube.session import Session
+from spillway.kube.session import connect
 from spillway.model.memory import NodeMemory, OpenRequest, RequestState
 from spillway.model.plan import Outcome, OutcomeStatus
 from spillway.telemetry import Metric, emit
@@ -45,7 +46,7 @@ def _ready(table: Table, waiting: list[OpenRequest]) -> Iterable[tuple[OpenReque
     The nodes are remembered: one that somebody deletes before the next snapshot would else never be missed.
     """
     wanted = {instance for request in waiting for instance in request.instances}
-    joined = nodes.by_instance(Session(access(env())), wanted) if wanted else {}
+    joined = nodes.by_instance(connect(partial(access, env())), wanted) if wanted else {}
     memory.meet(
         table,
         [

@@ -19,7 +19,8 @@ class EnvError(InputError):
 class Env:
     """`regions` has the home region first. `group_names` are `region/name` of groups that no tag marks.
 
-    `access` says how to reach the API server: `eks`, or the ARN of a secret (see kube/session.py).
+    `access` says how to reach the API server: `eks`, or the ARN of a secret (see aws/access.py). `cluster_role` is the ARN of
+    the role in the account of the EKS cluster, "" where that is our own.
     """
 
     cluster: str
@@ -29,6 +30,7 @@ class Env:
     state_machine_arn: str
     access: str
     group_names: tuple[str, ...]
+    cluster_role: str = ""
 
 
 def _required(variable: str) -> str:
@@ -55,4 +57,5 @@ def env() -> Env:
         state_machine_arn=os.environ.get("SPILLWAY_STATE_MACHINE_ARN", ""),
         access=os.environ.get("SPILLWAY_ACCESS", "eks"),
         group_names=_list("SPILLWAY_GROUP_NAMES"),
+        cluster_role=os.environ.get("SPILLWAY_CLUSTER_ROLE_ARN", ""),
     )

@@ -53,6 +53,7 @@ def test_a_parameter_says_what_it_is_and_what_it_takes(name: str) -> None:
             ["eks", "arn:aws:secretsmanager:us-east-1:123456789012:secret:spillway/prod-AbC123"],
             ["", "EKS", "x"],
         ),
+        ("ClusterRoleArn", ["", "arn:aws:iam::222222222222:role/spillway"], ["spillway", "arn:aws:iam::2:role/spillway"]),
         ("Regions", ["", "us-east-2", "us-east-2,us-gov-west-1"], ["us-east-2, us-west-2", "us-east-2,", "mars"]),
         ("GroupNames", ["", "us-east-1/workers", "us-east-1/a b,us-west-2/c"], ["workers", "us-east-1/a,"]),
         ("AlarmTopic", ["", "arn:aws:sns:us-east-1:123456789012:alarms"], ["alarms"]),
@@ -200,6 +201,19 @@ def test_eks_lets_in_exactly_the_roles_that_talk_to_the_cluster() -> None:
     assert {entry["PrincipalArn"]["Fn::GetAtt"][0] for entry in entries.values()} == expected
     assert all(entry["KubernetesGroups"] == ["spillway"] for entry in entries.values())
     assert all(load()["Resources"][name]["Condition"] == "HasAccessEntries" for name in entries)
+
+
+@pytest.mark.feature("CS-01")
+def test_a_cluster_of_another_account_is_reached_by_its_role_and_nothing_else() -> None:
+    """That role has the access entry, which this stack cannot make, and finds the endpoint."""
+    document = resources("AWS::IAM::ManagedPolicy")["ClusterAccessPolicy"]["PolicyDocument"]
+    condition, by_eks, _ = document["Statement"][0]["Fn::If"]
+    inner, with_role, without = by_eks["Fn::If"]
+    assert (condition, inner) == ("AccessByEks", "HasClusterRole")
+    assert (with_role["Action"], with_role["Resource"]) == (["sts:AssumeRole"], {"Ref": "ClusterRoleArn"})
+    assert without["Action"] == ["eks:DescribeCluster"]
+    assert {"Fn::Not": [{"Condition": "HasClusterRole"}]} in load()["Conditions"]["HasAccessEntries"]["Fn::And"]
+    assert ENVIRONMENT["SPILLWAY_CLUSTER_ROLE_ARN"] == {"Ref": "ClusterRoleArn"}
 
 
 def test_a_cluster_without_access_entries_is_told_the_lines_of_its_config_map() -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -35,7 +34,6 @@ KUBECONFIG = {
 @pytest.fixture(autouse=True)
 def _fresh(aws_credentials: None) -> Iterator[None]:
     clients.clear()
-    module._eks.cache_clear()
     module._secret.cache_clear()
     yield
     clients.clear()
@@ -52,42 +50,6 @@ def kubeconfig(part: str, **fields: Any) -> dict[str, Any]:
     inner.update(fields)
     changed[f"{part}s"][0][part] = {name: value for name, value in inner.items() if value is not None}
     return changed
-
-
-class TestEks:
-    def test_endpoint_and_ca_come_from_the_cluster_and_the_token_from_iam(self, monkeypatch: pytest.MonkeyPatch):
-        described = {
-            "endpoint": "https://0A.eks.amazonaws.com",
-            "certificateAuthority": {"data": IN_BASE64},
-            "status": "ACTIVE",
-        }
-        monkeypatch.setattr(clients, "ask", lambda *asked, **named: {"cluster": described})
-
-        found = access(ENV)
-
-        assert (found.cluster, found.server, found.ca) == ("prod", "https://0A.eks.amazonaws.com", PEM)
-        assert found.token.startswith("k8s-aws-v1.")
-
-    def test_a_cluster_that_is_still_made_says_so(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(clients, "ask", lambda *asked, **named: {"cluster": {"status": "CREATING"}})
-
-        with pytest.raises(AccessError, match="has no endpoint yet; it is CREATING"):
-            access(ENV)
-
-    def test_the_token_is_a_presigned_question_who_we_are_bound_to_the_cluster(self):
-        token = module.eks_token("prod", REGION).removeprefix("k8s-aws-v1.")
-        url = urlsplit(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode())
-        asked = {name: values[0] for name, values in parse_qs(url.query).items()}
-
-        assert (url.scheme, url.hostname, url.path) == ("https", "sts.us-east-1.amazonaws.com", "/")
-        assert asked["Action"] == "GetCallerIdentity"
-        assert asked["X-Amz-SignedHeaders"] == "host;x-k8s-aws-id"
-        assert asked["X-Amz-Expires"] == "60"
-
-    @mock_aws
-    def test_a_cluster_that_is_not_there_is_an_error_of_that_call(self):
-        with pytest.raises(AwsUnavailable, match=r"us-east-1: eks:DescribeCluster.*prod"):
-            access(ENV)
 
 
 @pytest.mark.feature("CS-02")

@@ -3,6 +3,8 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,14 +39,14 @@ def register(commands: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from spillway.aws import reader
     from spillway.errors import DumpError
-    from spillway.kube.session import Session
+    from spillway.kube.session import connect
     from spillway_local import live
 
     folder: Path = arguments.folder
     regions: list[str] = arguments.regions
     if folder.exists():
         raise DumpError(str(folder), "", "it is there already; name a new folder")
-    session = Session(_access(arguments.cluster, regions[0], arguments.kubeconfig))
+    session = connect(_access(arguments.cluster, regions[0], arguments.kubeconfig))
     answers = reader.read(regions, arguments.cluster)
     now, left_out = live.write_cluster(folder / "cluster", session)
     left_out += live.write_fleet(folder / "fleet", answers)
@@ -56,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _access(cluster: str, region: str, file: Path | None) -> "Access":
+def _access(cluster: str, region: str, file: Path | None) -> Callable[[bool], "Access"]:
     from spillway.aws.access import access
     from spillway.env import Env
 
-    return access(Env(cluster, region, (region,), "", "", f"file:{file}" if file else "eks", ()))
+    return partial(access, Env(cluster, region, (region,), "", "", f"file:{file}" if file else "eks", ()))

@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError, ClientError
 
 from spillway.errors import AwsForbidden, AwsUnavailable
@@ -24,8 +25,17 @@ _clients: dict[tuple[str, str], Any] = {}
 _lock = Lock()  # clients are safe to share between threads, making them is not (boto3, guide/clients)
 
 
-def client(service: str, region: str) -> Any:
-    """The one client of `service` in `region`, as in `client("autoscaling", "us-east-1")`."""
+def client(service: str, region: str, credentials: Credentials | None = None) -> Any:
+    """The one client of `service` in `region`, as in `client("autoscaling", "us-east-1")`.
+
+    With `credentials` that are not our own a new one, which is not kept, as they end.
+    """
+    if credentials:
+        with _lock:
+            return boto3.client(  # type: ignore[call-overload]
+                service, region_name=region, config=_config(), aws_access_key_id=credentials.access_key,
+                aws_secret_access_key=credentials.secret_key, aws_session_token=credentials.token,
+            )  # fmt: skip
     key = (service, region)
     if key not in _clients:
         with _lock:

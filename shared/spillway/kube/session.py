@@ -6,9 +6,11 @@ cost 45 times the reading. It is imported at the first request, because it takes
 
 import atexit
 import tempfile
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -55,11 +57,16 @@ class Answer:
         return found.message or found.reason or ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Session:
-    """`access` is read anew at every run; the connections behind it are kept for the life of the process."""
+    """`access` is found at every run; the connections behind it are kept for the life of the process.
+
+    `renew` finds it anew when it ends, or when the server does not accept it. Several threads may call at once.
+    """
 
     access: Access
+    renew: Callable[[], Access] | None = None
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     @property
     def cluster(self) -> str:
@@ -81,20 +88,37 @@ class Session:
         ClusterForbidden and ClusterUnavailable. Every write of ours bears a repetition: a patch carries a
         resourceVersion, a delete and an eviction a uid.
         """
-        began, attempt = clock.utcnow(), 0
+        began, attempt, anew = clock.utcnow(), 0, False
         while True:
             attempt += 1
-            answer = self._once(method, path, query, body, content_type)
+            access = self._current()
+            answer = self._once(access, method, path, query, body, content_type)
             if isinstance(answer, str):
                 problem, after = answer, None
             elif answer.status < 300 or answer.status in also:
                 return answer
+            elif answer.status == 401 and not anew and self._has_other_than(access):
+                anew = True
+                continue
             else:
                 self._refuse(answer, *what)
                 problem, after = f"{answer.status} {answer.message}".strip(), answer.headers.get("Retry-After")
             if attempt == retry.ATTEMPTS or (clock.utcnow() - began).total_seconds() >= retry.BUDGET_S:
                 raise self.unavailable(f"{' '.join(what)}: {problem} (attempts: {attempt})")
             retry.wait(attempt - 1, after)
+
+    def _current(self) -> Access:
+        with self._lock:
+            if self.renew and self.access.ends and clock.utcnow() >= self.access.ends:
+                self.access = self.renew()
+            return self.access
+
+    def _has_other_than(self, refused: Access) -> bool:
+        """A token that was kept may have been rotated or revoked: what `renew` finds instead deserves one try."""
+        with self._lock:
+            if self.renew and self.access == refused:
+                self.access = self.renew()
+            return self.access != refused
 
     def unavailable(self, problem: str) -> ClusterUnavailable:
         return ClusterUnavailable(self.cluster, self.access.server, problem)
@@ -109,6 +133,7 @@ class Session:
 
     def _once(
         self,
+        access: Access,
         method: str,
         path: str,
         query: Mapping[str, str | int] | None,
@@ -119,16 +144,21 @@ class Session:
         import urllib3  # comes with kubernetes
         from kubernetes.client.exceptions import ApiException
 
-        client = _client(self.access)
+        client = _client(access)
         headers = {"Accept": "application/json", "Content-Type": content_type}
-        if self.access.token:
-            headers["Authorization"] = f"Bearer {self.access.token}"
+        if access.token:
+            headers["Authorization"] = f"Bearer {access.token}"
         request = client.param_serialize(method, path, query_params=dict(query or {}), header_params=headers, body=body)
         try:
             response = client.call_api(*request, _request_timeout=_TIMEOUT_S)
             return Answer(response.status, response.response.data, response.headers)
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             return f"{type(error).__name__}: {getattr(error, 'reason', '') or error}"
+
+
+def connect(find: Callable[[bool], Access]) -> Session:
+    """`find` gives the access, with True out of nothing that it remembers. Raises what `find` raises."""
+    return Session(find(False), partial(find, True))
 
 
 def close() -> None:

@@ -1,6 +1,7 @@
 """How to reach one cluster's API server. What it takes to find that out is the business of aws/access.py."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 
 @dataclass(frozen=True)
@@ -8,7 +9,7 @@ class Access:
     """`server` is a URL; `ca` the PEM of its certificate authority, "" for one that the system trusts.
 
     Either a bearer `token`, or `certificate` and `key` in PEM. `proxy` is a URL; with "" the environment decides. Made anew
-    at every run, as tokens end.
+    at every run and when it `ends`; None: nobody said when.
     """
 
     cluster: str
@@ -18,3 +19,4 @@ class Access:
     certificate: str = ""
     key: str = field(default="", repr=False)
     proxy: str = field(default="", repr=False)  # it may hold a password
+    ends: datetime | None = None
