@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from spillway_local.control_plane import rights
+from spillway_local.control_plane import custom, rights
 from spillway_local.control_plane.client import Client
 from spillway_local.control_plane.etcd import compact
 from spillway_local.control_plane.front import Front
@@ -49,6 +49,7 @@ class RealCluster(Served):
         self._namespaces: dict[str, Object] = {}
         self._namespaces_lock = threading.Lock()
         self._watches: list[Watching] = []
+        self._custom: list[Kind] = []
 
     def start(self) -> Self:
         rights.grant(self._client, TESTER, rights.ALL)
@@ -76,6 +77,13 @@ class RealCluster(Served):
     def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
         """By a ClusterRole; returns when the server's authorizer knows it."""
         rights.grant(self._client, TESTER, rights.ALL if rules is None else as_rules(rules))
+
+    def define(self, group: str, version: str, name: str, plural: str, namespaced: bool = True) -> Kind:
+        """By a CustomResourceDefinition, which goes with the cluster."""
+        kind = self._kinds.define(Kind(group, version, name, plural, namespaced, ("status",)))
+        self._custom.append(kind)
+        custom.install(self._client, kind)
+        return kind
 
     def add(self, obj: Object) -> Object:
         """Creates it and then gives it its status; raises Refusal. The items of a List come in no order.
@@ -178,9 +186,12 @@ class RealCluster(Served):
                 for one in self._added.get(kind, ()):
                     with unless_gone():
                         self._client.ask("DELETE", _path_of(kind, one))
-            else:
+            elif kind not in self._custom:
                 self._clear(kind)
+        for kind in self._custom:
+            custom.uninstall(self._client, kind)
         self._added.clear()
+        self._custom.clear()
 
     def _clear(self, kind: Kind) -> None:
         for _ in range(_TRIES):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from spillway_local.kube_api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
-from spillway_local.kube_api.refusals import forbidden, unauthorized
+from spillway_local.kube_api.refusals import Refusal, forbidden, unauthorized
 from spillway_local.kube_api.requests import Ask
 from spillway_local.kube_api.store import Store
 
@@ -26,6 +26,8 @@ class Access:
         self._store = store
         self._rules: list[Rule] | None = None
         self.tokens = {user: f"token-of-{user}" for user in GROUPS}
+        self.discovery = True
+        """Whether everybody may ask what there is, as the role system:discovery lets them until an administrator unbinds it."""
 
     def allow(self, rules: Iterable[tuple[str, str]] | None) -> None:
         """Only these from now on, as `("list", "pods")`, `("create", "pods/eviction")`, `("*", "nodes")`; None: all."""
@@ -46,6 +48,11 @@ class Access:
             where = f'in the namespace "{ask.namespace}"' if ask.namespace else "at the cluster scope"
             why = f'User "{user}" cannot {ask.verb} resource "{ask.resource}" in API group "{ask.kind.group}" {where}'
             raise forbidden(ask.kind, ask.name, why)
+
+    def authorize_path(self, user: str, path: str) -> None:
+        """Of what is no resource, as /version; raises Refusal 403."""
+        if not (self.discovery or user == TESTER or any(_covers_path(rule, path) for rule in self._bound(user))):
+            raise Refusal(403, f'forbidden: User "{user}" cannot get path "{path}"')
 
     def _bound(self, user: str) -> Iterator[Rule]:
         subjects = (("User", user), ("Group", GROUPS[user]), ("Group", "system:authenticated"))
@@ -70,3 +77,9 @@ def _covers(rule: Rule, ask: Ask) -> bool:
         and not {"*", ask.resource}.isdisjoint(rule.get("resources") or ())
         and (not names or (ask.name or (one[1] if one else "")) in names)
     )
+
+
+def _covers_path(rule: Rule, path: str) -> bool:
+    """A star stands at the end only."""
+    urls = rule.get("nonResourceURLs") or ()
+    return any(path.startswith(url[:-1]) if url.endswith("*") else path == url for url in urls)

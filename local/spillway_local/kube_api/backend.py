@@ -33,6 +33,7 @@ class FakeBackend:
         """Raises Refusal."""
         user = self._access.authenticate(call.headers.get("Authorization", ""))
         if call.ask is None:
+            self._access.authorize_path(user, call.target.partition("?")[0])
             found = discover(self.kinds, call.target)
             if found is None:
                 return Answer(404, [b"404 page not found\n"], content_type="text/plain; charset=utf-8")

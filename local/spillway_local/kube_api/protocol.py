@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from spillway_local.kube_api.kinds import Kind
+
 Object = dict[str, Any]
 What = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -45,6 +47,9 @@ class Cluster(Protocol):
     @property
     def tokens(self) -> Mapping[str, str]:
         """Of each user: `tester`, and `spillway`, who is in the group that deploy/rbac.yaml binds its role to."""
+
+    def define(self, group: str, version: str, name: str, plural: str, namespaced: bool = True) -> Kind:
+        """Serves a custom resource of any fields, as if its CustomResourceDefinition were installed."""
 
     def add(self, obj: Object) -> Object:
         """Stores an object, or the items of a List, status included, and answers what was stored; raises Refusal.
