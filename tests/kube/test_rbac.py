@@ -1,6 +1,8 @@
 """deploy/rbac.yaml allows what the functions do, and nothing that they never do."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -14,47 +16,49 @@ from spillway.kube.session import Session
 from spillway.model.access import Access
 from spillway.model.memory import OpenRequest
 from spillway.model.plan import Eviction, Why
+from spillway_local.clock import VirtualClock
 from spillway_local.handlers import ROOT
-from spillway_local.kube_api import Cluster
-from spillway_local.kube_api.kinds import Kinds
-from tests.kube.handlers import World, handlers_on, scale_in
+from spillway_local.kube_api import Cluster, FakeCluster
+from spillway_local.kube_api.kinds import Kind, Kinds
+from tests.kube import apis
+from tests.kube.handlers import NOW, World, handlers_on, scale_in
 from tests.kube.objects import node, pod
 
 ROLE, BINDING = yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text())
+RULES = [rule for rule in ROLE["rules"] if "resources" in rule]
 
 
-def granted() -> set[tuple[str, str]]:
-    """Without what is granted by name, and what only some clusters have."""
-    rules = [rule for rule in ROLE["rules"] if "resources" in rule and "resourceNames" not in rule]
-    here = {(kind.group, kind.plural) for kind in Kinds()}
-    return {
-        (verb, resource)
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-        if (group, resource.partition("/")[0]) in here
-    }
+def granted(verb: str = "") -> set[tuple[str, str]]:
+    """(verb, resource) as `pods`, `pods/eviction`, `jobs.batch`; without what is granted for one name."""
+    rules = [rule for rule in RULES if "resourceNames" not in rule]
+    every = itertools.chain.from_iterable(itertools.product(r["verbs"], r["apiGroups"], r["resources"]) for r in rules)
+    return {(one, f"{name}.{group}" if group else name) for one, group, name in every if verb in ("", one)}
+
+
+def opened(api: Cluster, role: dict[str, Any]) -> AbstractContextManager[World]:
+    """The functions come as a member of the group `spillway`, to a cluster with one node and one pod on it."""
+    api.add(role)
+    api.add(BINDING)
+    api.add(node("n1"))
+    api.add(pod("web", node="n1"))
+    return handlers_on(api, user="spillway")
 
 
 @pytest.fixture
 def world(api_server: Cluster) -> Iterator[World]:
-    """The functions come as a member of the group `spillway`, and the role is applied as it is shipped."""
-    api_server.add(ROLE)
-    api_server.add(BINDING)
-    api_server.add(node("n1"))
-    api_server.add(pod("web", node="n1"))
-    with handlers_on(api_server, user="spillway") as opened:
-        yield opened
+    """The role is applied as it is shipped, and the cluster has every API that it speaks of."""
+    apis.install(api_server)
+    with opened(api_server, ROLE) as world:
+        yield world
 
 
-def paths() -> Iterator[tuple[tuple[str, str], str, str]]:
+def paths(kinds: Iterable[Kind]) -> Iterator[tuple[tuple[str, str], str, str]]:
     """Each (verb, resource) there is, as a request's method and path."""
-    for kind in Kinds():
-        inside = kind.path("default" if kind.namespaced else "")
+    for kind in kinds:
+        inside, group = kind.path("default" if kind.namespaced else ""), f".{kind.group}" if kind.group else ""
         for verb, method in (("list", "GET"), ("create", "POST"), ("deletecollection", "DELETE")):
-            yield (verb, kind.plural), method, inside
-        yield ("watch", kind.plural), "GET", f"{inside}?watch=true&timeoutSeconds=1"
+            yield (verb, kind.qualified), method, inside
+        yield ("watch", kind.qualified), "GET", f"{inside}?watch=true&timeoutSeconds=1"
         for sub in ("", *(f"/{name}" for name in kind.subresources)):
             verbs = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
             if sub in ("/eviction", "/binding"):
@@ -62,7 +66,7 @@ def paths() -> Iterator[tuple[tuple[str, str], str, str]]:
             elif sub:
                 del verbs["delete"]
             for verb, method in verbs.items():
-                yield (verb, kind.plural + sub), method, f"{inside}/nobody{sub}"
+                yield (verb, f"{kind.plural}{sub}{group}"), method, f"{inside}/nobody{sub}"
 
 
 def one_of_everything(world: World) -> None:
@@ -80,20 +84,67 @@ def one_of_everything(world: World) -> None:
     assert world.call("remove_node", step=1) == {"status": "removed"}
 
 
-def test_it_is_enough(world: World):
+def test_it_is_enough_for_all_that_the_functions_do(world: World):
     one_of_everything(world)
 
 
 def test_it_is_not_too_much(world: World):
     one_of_everything(world)
 
-    assert {pair for pair in granted() if pair[0] != "watch"} - set(world.api.requests) == set()
+    assert {(verb, name.partition(".")[0]) for verb, name in granted() if verb != "watch"} - set(world.api.requests) == set()
+    assert granted("watch") == {("watch", name) for _, name in granted("list")}
+
+
+@pytest.mark.feature("CS-03")
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: "-".join((*rule["apiGroups"], *rule["resources"])))
+def test_without_a_rule_the_error_names_the_verb_and_the_resource(api_server: Cluster, rule: dict[str, Any]):
+    custom = {f"{plural}.{group}" for group in rule["apiGroups"] for plural in rule["resources"]}
+    apis.install(api_server, *(one.kind for one in apis.NEWEST if one.name in custom))
+    without = {**ROLE, "rules": [one for one in ROLE["rules"] if one != rule]}
+    with opened(api_server, without) as world, pytest.raises(ClusterForbidden, match=r"Apply deploy/rbac\.yaml") as caught:
+        one_of_everything(world)
+    lost = {(verb, name.partition("/")[0].partition(".")[0]) for verb in rule["verbs"] for name in rule["resources"]}
+    assert (caught.value.verb, caught.value.resource.partition(".")[0].partition("/")[0]) in lost
+
+
+@pytest.mark.feature("CS-03")
+@pytest.mark.parametrize("verb", ["get", "list", "patch", "delete"])
+def test_each_right_on_nodes_is_missed_by_name(api_server: Cluster, verb: str):
+    nodes = next(rule for rule in RULES if rule["resources"] == ["nodes"])
+    fewer = {**nodes, "verbs": [one for one in nodes["verbs"] if one != verb]}
+    role = {**ROLE, "rules": [fewer if rule is nodes else rule for rule in ROLE["rules"]]}
+    with opened(api_server, role) as world, pytest.raises(ClusterForbidden, match=f"does not allow to {verb} nodes"):
+        one_of_everything(world)
+
+
+def test_an_older_role_serves_a_cluster_that_has_none_of_the_newer_apis(api_server: Cluster):
+    """What the server does not have is not asked for, so that no right to it is missed."""
+    newer = {one.group_version.partition("/")[0] for one in apis.NEWEST}
+    older = [rule for rule in ROLE["rules"] if newer.isdisjoint(rule.get("apiGroups", ()))]
+    with opened(api_server, {**ROLE, "rules": older}) as world:
+        one_of_everything(world)
+
+
+@pytest.mark.parametrize(
+    ("paths", "missing"), [((), "/version"), (("/version",), "/apis"), (("/version", "/apis"), "/apis/resource")]
+)
+def test_where_discovery_is_not_open_to_all_the_role_opens_it(paths: tuple[str, ...], missing: str):
+    """Kubernetes lets everybody in by system:discovery, unless an administrator unbinds it."""
+    role = {**ROLE, "rules": [*RULES, {"nonResourceURLs": paths, "verbs": ["get"]}]}
+    with FakeCluster(VirtualClock(NOW)) as api:
+        api.access.discovery = False
+        with opened(api, role) as world, pytest.raises(ClusterForbidden, match=f"get {missing}"):
+            world.call("snapshot_cluster")
+        api.edit("ClusterRole", "spillway", lambda stored: stored.update(rules=ROLE["rules"]))
+        with handlers_on(api, user="spillway") as world:
+            assert world.call("snapshot_cluster")["nodes"] == 1
 
 
 def test_the_server_refuses_all_else(world: World):
     """Nothing is left out: secrets, deletes of pods, their status, bindings, writes to the roles themselves."""
-    asked = list(paths())
-    assert {("delete", "pods"), ("get", "secrets"), ("patch", "pods/status"), ("update", "clusterroles")} <= {
+    custom = [Kind(*one.group_version.split("/"), one.kind.partition(".")[0], one.plural) for one in apis.NEWEST]
+    asked = list(paths([*Kinds(), *custom]))
+    assert {("delete", "pods"), ("get", "secrets"), ("patch", "pods/status"), ("list", "configmaps")} <= {
         pair for pair, _, _ in asked
     }
     headers = {"Authorization": f"Bearer {world.api.tokens['spillway']}", "Content-Type": "application/merge-patch+json"}

@@ -24,6 +24,7 @@ ALWAYS = {
     "storageclasses", "csinodes", "csidrivers", "volumeattachments", "replicasets", "statefulsets", "jobs",
     "replicationcontrollers", "podtemplates", "configmaps",
 }  # fmt: skip
+BY_VERSION = {"resourceclaims", "workloads", "podgroups"}
 CUSTOM = {
     "CapacityBuffer.autoscaling.x-k8s.io", "ProvisioningRequest.autoscaling.x-k8s.io", "PodGroup.scheduling.x-k8s.io",
     "PodGroup.scheduling.volcano.sh", "Workload.kueue.x-k8s.io", "JobSet.jobset.x-k8s.io",
@@ -70,18 +71,19 @@ def answering(session: Session, told: dict[str, Any]) -> Session:
 
 def test_everything_that_every_cluster_has_is_listed(world: World):
     read(world)
-    assert lists(world) - {"resourceclaims"} == ALWAYS
+    assert lists(world) - BY_VERSION == ALWAYS
 
 
-def test_resource_claims_are_listed_where_the_server_has_them(world: World):
-    """Kubernetes from 1.34 on, in v1; before, where a beta version is switched on."""
+def test_what_depends_on_the_servers_version_is_listed_where_it_has_it(world: World):
+    """ResourceClaims from 1.34 on; Workloads and PodGroups where their feature is on, as on the servers of these tests."""
     read(world)
-    assert "resourceclaims" in lists(world)
+    assert lists(world) >= BY_VERSION
 
 
 def test_an_api_that_the_cluster_has_not_is_no_error_and_is_not_asked_for(world: World):
     read(world)
-    assert lists(world).isdisjoint({"jobsets", "workloads", "podgroups", "capacitybuffers", "provisioningrequests"})
+    assert lists(world).isdisjoint({"jobsets", "capacitybuffers", "provisioningrequests"})
+    assert (world.api.requests["list", "workloads"], world.api.requests["list", "podgroups"]) == (1, 1)  # Kubernetes' own
 
 
 def test_what_the_cluster_has_of_the_others_is_read_and_told_apart_by_its_group(world: World):
@@ -158,10 +160,10 @@ def test_a_server_that_does_not_tell_what_it_has_is_not_taken_for_one_that_has_n
 
 def test_an_api_that_is_there_and_may_not_be_read_is_named(world: World):
     """A gang of which only the pods were seen would be started by halves."""
-    apis.install(world.api, "PodGroup.scheduling.volcano.sh")
-    world.api.allow([("list", plural) for plural in ALWAYS | {"resourceclaims"}])
+    apis.install(world.api, "JobSet.jobset.x-k8s.io")
+    world.api.allow([("list", plural) for plural in ALWAYS | BY_VERSION])
 
-    with pytest.raises(ClusterForbidden, match=r"list podgroups\.scheduling\.volcano\.sh"):
+    with pytest.raises(ClusterForbidden, match=r"list jobsets\.jobset\.x-k8s\.io"):
         read(world)
 
 

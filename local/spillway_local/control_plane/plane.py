@@ -163,6 +163,7 @@ class ControlPlane:
             # Pods come without service accounts; no controller runs here that would take off taints and protections.
             "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition",
             "--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false", "--delete-collection-workers=8",
+            "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true",  # gangs of its own
         ]  # fmt: skip
 
     def _scheduler(self, port: int) -> list[str]:

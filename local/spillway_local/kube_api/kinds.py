@@ -67,6 +67,8 @@ _KNOWN = (
     Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False),
     Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", False, ("status",)),
     Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", True, ("status",)),
+    Kind("scheduling.k8s.io", "v1beta1", "Workload", "workloads"),
+    Kind("scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups", True, ("status",)),
 )
 
 
