@@ -10,7 +10,7 @@ from spillway.aws.access import access
 from spillway.aws.table import Table, settings, snapshots
 from spillway.aws.tasks import parse
 from spillway.env import env
-from spillway.errors import ClusterEmpty, SpillwayError
+from spillway.errors import ClusterEmpty, ClusterStale, SpillwayError
 from spillway.kube.read import Reading, read
 from spillway.kube.session import connect
 from spillway.model.cluster import PodState
@@ -32,10 +32,10 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     started = clock.utcnow()
     try:
         reading = _read(settings.policy(table)[0])
+        head = snapshots.store_cluster(table, reading.snapshot)
     except SpillwayError:
         emit(cluster, {Metric.CLUSTER_SNAPSHOTS: 0})
         raise
-    head = snapshots.store_cluster(table, reading.snapshot)
     counts = _count(reading)
     emit(
         cluster,
@@ -57,6 +57,10 @@ def _read(policy: Policy) -> Reading:
     reading = read(connect(partial(access, env())))
     if not reading.snapshot.nodes and not policy.may_be_empty:
         raise ClusterEmpty(env().cluster)
+    age_s = (clock.utcnow() - reading.snapshot.taken_at).total_seconds()
+    if age_s > policy.max_snapshot_age_s:
+        problem = f"{age_s:.0f} s ago by our clock, more than max_snapshot_age_s ({policy.max_snapshot_age_s} s)"
+        raise ClusterStale(env().cluster, reading.snapshot.taken_at.isoformat(), problem)
     return reading
 
 

@@ -12,8 +12,9 @@ lists may name only these, and a test says so.
     ├── ClusterError               the API server cannot be used
     │   ├── ClusterUnauthorized    401: the credentials are not accepted
     │   ├── ClusterForbidden       403: RBAC lacks a verb on a resource
-    │   ├── ClusterUnavailable     no answer, 429 or 5xx after all retries
-    │   └── ClusterEmpty           an answer without nodes, which the policy does not allow
+    │   ├── ClusterUnavailable     no answer, a broken one, 429 or 5xx after all retries
+    │   ├── ClusterEmpty           an answer without nodes, which the policy does not allow
+    │   └── ClusterStale           an answer that is too old to plan from
     ├── AwsError                   a regional AWS API cannot be used
     │   ├── AwsForbidden           IAM lacks an action
     │   └── AwsUnavailable         no answer, throttling or 5xx after all retries
@@ -137,6 +138,19 @@ class ClusterEmpty(ClusterError):
         return (
             f"cluster {self.cluster}: the API server lists no nodes, which is taken for a failed read. "
             "If the cluster may be empty, set `may_be_empty: true` in the policy"
+        )
+
+
+@dataclass(eq=False)
+class ClusterStale(ClusterError):
+    cluster: str
+    taken_at: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"cluster {self.cluster}: what the API server answers is of {self.taken_at}, {self.problem}; no plan would be made "
+            "of it. Mend the clock of the API server's machine, or the proxy that answers from its memory"
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from spillway.aws import clients
 from spillway.aws.table import keys, parts, snapshots
-from spillway.errors import NotFound
+from spillway.errors import ClusterStale, NotFound
 from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 from tests.workflow.world import CLUSTER, HOME, NOW, World, open_world
@@ -155,7 +155,8 @@ def test_a_part_in_use_is_written_anew_before_it_expires(world: World) -> None:
 @pytest.mark.feature("CS-13")
 def test_a_slow_read_that_ends_late_does_not_turn_the_clock_back(world: World) -> None:
     snapshots.store_cluster(world.table, cluster(nodes=3, at_s=60))
-    snapshots.store_cluster(world.table, cluster(nodes=1, at_s=0))
+    with pytest.raises(ClusterStale):
+        snapshots.store_cluster(world.table, cluster(nodes=1, at_s=0))
 
     assert len(snapshots.latest_cluster(world.table).nodes) == 3
 

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 import pytest
 
@@ -15,6 +16,7 @@ from spillway.kube.resources import NODES, OPTIONAL, OTHERS, PODS
 from spillway.kube.session import Session
 from spillway.model.access import Access
 from spillway.model.cluster import PodState
+from spillway.model.reason import Code
 from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import budget, node, pod
@@ -38,6 +40,24 @@ def test_the_snapshot_holds_nodes_and_pods_at_the_servers_own_time(world: World,
     assert [one.name for one in seen.nodes] == ["n1"]
     assert {pods.names: pods.state for pods in seen.pods} == {("a",): PodState.BOUND, ("b",): PodState.UNSCHEDULABLE}
     assert seen.server_version.startswith("v1.")
+
+
+@pytest.mark.feature("CS-03")
+@pytest.mark.parametrize(
+    ("ours", "text"), [(-120, "ahead of"), (120, "behind"), (-25, ""), (25, "")], ids=["behind", "ahead", "nearly", "almost"]
+)
+def test_a_clock_that_differs_by_more_than_half_a_minute_is_a_warning(
+    world: World, monkeypatch: pytest.MonkeyPatch, ours: int, text: str
+):
+    """Ages in the cluster go by the server's clock, whatever ours says; but somebody should mend one of the two."""
+    now = world.session.call("GET", "/version", ("get", "/version")).headers["Date"]
+    monkeypatch.setattr(clock, "utcnow", lambda: parsedate_to_datetime(now) + timedelta(seconds=ours))
+    world.api.add(node("n1"))
+
+    warnings = [one.text for one in read(world.session).snapshot.warnings if one.code == Code.CLOCK_SKEW]
+
+    assert len(warnings) == bool(text)
+    assert all(f"{text} ours: ages in the cluster are counted by the server's" in one for one in warnings)
 
 
 @pytest.fixture

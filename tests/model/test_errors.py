@@ -16,6 +16,7 @@ EXAMPLES = [
     errors.ClusterForbidden("prod", "list", "pods"),
     errors.ClusterUnavailable("prod", "https://api", "timed out after 10 s"),
     errors.ClusterEmpty("prod"),
+    errors.ClusterStale("prod", "2026-01-01T00:00:00+00:00", "200 s ago by our clock"),
     errors.AwsForbidden("us-west-2", "autoscaling:DescribeAutoScalingGroups"),
     errors.AwsUnavailable("us-west-2", "autoscaling:SetDesiredCapacity", "Throttling"),
     errors.NotFound("plan", "abc"),

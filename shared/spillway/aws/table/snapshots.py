@@ -14,7 +14,7 @@ import msgspec
 
 from spillway.aws.table import keys, parts
 from spillway.aws.table.store import Conflict, Item, Table, condition, expiry
-from spillway.errors import NotFound
+from spillway.errors import ClusterStale, NotFound
 from spillway.model.base import decode, encode
 from spillway.model.cluster import ClusterSnapshot
 from spillway.model.fleet import FleetSnapshot
@@ -41,13 +41,16 @@ class _Manifest(msgspec.Struct):
 
 
 def store_cluster(table: Table, snapshot: ClusterSnapshot) -> str:
-    """Stores it as the newest; returns the id of its head."""
-    return _store(table, keys.HEAD_CLUSTER, snapshot)
+    """Stores it as the newest; returns the id of its head. Raises ClusterStale when a later one is there."""
+    head_id, is_newest = _store(table, keys.HEAD_CLUSTER, snapshot)
+    if not is_newest:
+        raise ClusterStale(snapshot.cluster, snapshot.taken_at.isoformat(), "and a later view is stored already")
+    return head_id
 
 
 def store_fleet(table: Table, snapshot: FleetSnapshot) -> str:
-    """Stores it as the newest; returns the id of its head."""
-    return _store(table, keys.HEAD_FLEET, snapshot)
+    """Stores it as the newest, unless a later one is there; returns the id of its head."""
+    return _store(table, keys.HEAD_FLEET, snapshot)[0]
 
 
 def latest_cluster(table: Table) -> ClusterSnapshot:
@@ -77,7 +80,8 @@ def head_ids(table: Table) -> tuple[str, str]:
     return cluster_head.get("id", ""), fleet_head.get("id", "")
 
 
-def _store(table: Table, sk: str, snapshot: S) -> str:
+def _store(table: Table, sk: str, snapshot: S) -> tuple[str, bool]:
+    """The id of its head, and whether it is the newest."""
     before = table.get(sk)
     there = _parts_of(before) if before else {}
     chunks = [
@@ -99,8 +103,8 @@ def _store(table: Table, sk: str, snapshot: S) -> str:
         # A slow read that ends after a faster, later one must not turn the clock back.
         table.put(sk, head, condition("attribute_not_exists(pk) OR taken_at <= :taken_at", taken_at=head["taken_at"]))
     except Conflict:
-        return head_id
-    return head_id
+        return head_id, False
+    return head_id, True
 
 
 def _head(table: Table, sk: str) -> Item:

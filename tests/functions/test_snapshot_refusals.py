@@ -1,0 +1,160 @@
+"""What is no view of the cluster: each way has its error, says why in one sentence, and leaves the last good view alone."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from spillway import clock, telemetry
+from spillway.aws.table import settings, snapshots
+from spillway.env import env
+from spillway.errors import (
+    ClusterEmpty,
+    ClusterForbidden,
+    ClusterStale,
+    ClusterUnauthorized,
+    ClusterUnavailable,
+    NotFound,
+    SpillwayError,
+)
+from spillway.kube import session
+from spillway.kube.session import Answer, Session
+from spillway.telemetry import Metric
+from spillway_local.kube_api import Cluster
+from tests.kube.handlers import World, handlers_on
+from tests.kube.objects import node, pod
+
+pytestmark = pytest.mark.feature("CS-14")
+
+Break = Callable[[World, pytest.MonkeyPatch], object]
+
+
+@pytest.fixture
+def world(api_server: Cluster) -> Iterator[World]:
+    with handlers_on(api_server) as opened:
+        api_server.add(node("n1"))
+        api_server.add(pod("a", node="n1"))
+        yield opened
+
+
+@pytest.fixture
+def metrics(monkeypatch: pytest.MonkeyPatch) -> list[dict[Metric, float]]:
+    written: list[dict[Metric, float]] = []
+    monkeypatch.setattr(telemetry, "emit", lambda cluster, values, region="": written.append(dict(values)))
+    return written
+
+
+def stranger(world: World, patch: pytest.MonkeyPatch) -> None:
+    """Our credentials are not what they were."""
+    patch.setenv("SPILLWAY_ACCESS", "json:" + json.dumps({"server": world.api.url, "token": "wrong"}))
+    env.cache_clear()
+
+
+def answered(change: Callable[[Answer], Answer], *what: str) -> Break:
+    """What the server answers comes out otherwise."""
+
+    def broken(world: World, patch: pytest.MonkeyPatch) -> None:
+        call = Session.call
+
+        def changed(self: Session, method: str, path: str, asked: tuple[str, str], *more: Any, **named: Any) -> Answer:
+            answer = call(self, method, path, asked, *more, **named)
+            return change(answer) if not what or asked == what else answer
+
+        patch.setattr(Session, "call", changed)
+
+    return broken
+
+
+def ours(seconds: float) -> Break:
+    """Our clock goes on by so much, and the API server's does not: its answers are of then."""
+
+    def set_clock(world: World, patch: pytest.MonkeyPatch) -> None:
+        then = clock.utcnow()
+        patch.setattr(clock, "utcnow", lambda: then + timedelta(seconds=seconds))
+
+    return set_clock
+
+
+HALF = answered(lambda answer: Answer(200, answer.body[: len(answer.body) // 2], answer.headers), "list", "pods")
+NO_JSON = answered(lambda answer: Answer(200, b"<html>Please log in</html>", answer.headers), "list", "nodes")
+NO_VERSION = answered(lambda answer: Answer(200, b"ok", answer.headers), "get", "/version")
+
+
+@pytest.mark.parametrize(
+    ("break_it", "error", "sentence"),
+    [
+        (lambda world, _: world.api.fail("list", "pods", 503, times=99), ClusterUnavailable, "list pods: 503"),
+        (lambda world, _: world.api.fail("list", "jobs", 500, times=99), ClusterUnavailable, r"list jobs\.batch: 500"),
+        (lambda world, _: world.api.fail("list", "pods", 429, times=99), ClusterUnavailable, "list pods: 429"),
+        (lambda world, _: world.api.drop("list", "pods", times=99), ClusterUnavailable, "list pods: ProtocolError"),
+        (lambda world, _: world.api.fail("list", "pods", 400), ClusterUnavailable, "list pods: 400"),
+        (lambda world, _: world.api.fail("list", "nodes", 410, times=99), ClusterUnavailable, "its pages expired 4 times"),
+        (HALF, ClusterUnavailable, "list pods: an answer does not read"),
+        (NO_JSON, ClusterUnavailable, "list nodes: an answer does not read"),
+        (NO_VERSION, ClusterUnavailable, "get /version"),
+        (lambda world, _: world.api.allow([("list", "nodes")]), ClusterForbidden, "RBAC does not allow to list pods"),
+        (stranger, ClusterUnauthorized, "does not accept our credentials"),
+        (lambda world, _: world.api.remove("Node", "n1"), ClusterEmpty, "lists no nodes"),
+        (ours(240), ClusterStale, r"2\d\d s ago by our clock, more than max_snapshot_age_s \(180 s\)"),
+    ],
+    ids=[
+        "down", "a list is down", "too busy", "cut", "refused", "expired", "half an answer", "a login page", "no version",
+        "forbidden", "unauthorised", "empty", "too old",
+    ],
+)  # fmt: skip
+def test_no_view_is_stored_and_the_error_says_why(
+    world: World, metrics: list[dict[Metric, float]], monkeypatch: pytest.MonkeyPatch,
+    break_it: Break, error: type[SpillwayError], sentence: str,
+):  # fmt: skip
+    world.call("snapshot_cluster")
+    before = snapshots.latest_cluster(world.table)
+    break_it(world, monkeypatch)
+
+    with pytest.raises(error, match=f"cluster prod: .*{sentence}"):
+        world.call("snapshot_cluster")
+
+    assert snapshots.latest_cluster(world.table) == before
+    assert [one[Metric.CLUSTER_SNAPSHOTS] for one in metrics] == [1, 0]
+
+
+def test_a_server_that_never_answers_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session, "_TIMEOUT_S", (1, 0.05))
+    world.api.hang("list", "pods", times=99)
+
+    with pytest.raises(ClusterUnavailable, match=r"list pods: .*[Tt]imed out"):
+        world.call("snapshot_cluster")
+    with pytest.raises(NotFound):
+        snapshots.latest_cluster(world.table)
+
+
+def test_a_view_that_is_older_than_the_last_is_an_error_too(world: World, monkeypatch: pytest.MonkeyPatch):
+    """A proxy answers from its memory, the server's clock was set back, or a slow read ended after a later one."""
+    world.call("snapshot_cluster")
+    before = snapshots.latest_cluster(world.table)
+    dated = f"{before.taken_at - timedelta(seconds=5):%a, %d %b %Y %H:%M:%S} GMT"
+    answered(lambda answer: Answer(200, answer.body, {"Date": dated}))(world, monkeypatch)
+
+    with pytest.raises(ClusterStale, match="a later view is stored already"):
+        world.call("snapshot_cluster")
+    assert snapshots.latest_cluster(world.table) == before
+
+
+def test_a_policy_that_bears_older_views_is_heard(world: World, monkeypatch: pytest.MonkeyPatch):
+    settings.put_policy(world.table, {"max_snapshot_age_s": 600}, by="test")
+    ours(240)(world, monkeypatch)
+
+    world.call("snapshot_cluster")
+
+    (warning,) = snapshots.latest_cluster(world.table).warnings
+    assert warning.code == "clock_skew"
+
+
+def test_after_a_refusal_the_next_read_is_stored(world: World):
+    world.api.fail("list", "persistentvolumes", 400)
+    with pytest.raises(ClusterUnavailable):
+        world.call("snapshot_cluster")
+
+    assert world.call("snapshot_cluster")["nodes"] == 1
+    assert isinstance(snapshots.latest_cluster(world.table).taken_at, datetime)
