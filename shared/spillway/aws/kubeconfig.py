@@ -16,6 +16,9 @@ from spillway.model.access import Access
 _FILES = {"certificate-authority": "certificate-authority-data", "client-certificate": "client-certificate-data",
           "client-key": "client-key-data", "tokenFile": "token"}  # fmt: skip
 
+_IAM_PROGRAMS = ("aws", "aws-iam-authenticator")
+_BY_IAM = "the access `eks` makes the same token by itself"
+
 
 def read(cluster: str, document: Mapping[str, Any], source: str, folder: Path | None = None) -> Access:
     """The current context, or the only one. `source` names the document in errors; names of files in it are of `folder`,
@@ -37,7 +40,7 @@ def read(cluster: str, document: Mapping[str, Any], source: str, folder: Path | 
         pem(user, "client-key-data", source),
     )
     if not token and not (certificate and key):
-        raise AccessError(source, "its user has neither a token nor a client certificate; other ways to log in need a program")
+        raise AccessError(source, _no_credentials(user))
     return Access(
         cluster=cluster,
         server=server.get("server", ""),
@@ -47,6 +50,16 @@ def read(cluster: str, document: Mapping[str, Any], source: str, folder: Path | 
         key=key,
         proxy=server.get("proxy-url", ""),
     )
+
+
+def _no_credentials(user: Mapping[str, Any]) -> str:
+    """Why, and what to do instead. Arguments of a program are not told, as they may hold a secret."""
+    program = user.get("exec") or user.get("auth-provider")
+    if not isinstance(program, Mapping):
+        return "its user has neither a token nor a client certificate and its key"
+    name = str(program.get("command") or program.get("name") or "a program").rpartition("/")[2]
+    instead = _BY_IAM if name in _IAM_PROGRAMS else "give the token of a service account"
+    return f"its user logs in by the program {name}, which is not there and is never run; {instead}"
 
 
 def pem(fields: Mapping[str, Any], name: str, source: str) -> str:
