@@ -23,7 +23,8 @@ BLOCKS = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", PAGE, re.MULTILINE | re.DOTA
 JSON = [json.loads(text) for _, language, text in BLOCKS if language == "json"]
 COMMANDS = [line.strip() for _, language, text in BLOCKS if not language for line in text.splitlines()]
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
-RULES = next(yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text(encoding="utf-8")))["rules"]
+ROLE, BINDING = yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text(encoding="utf-8"))
+RULES = ROLE["rules"]
 
 
 def section(title: str) -> str:
@@ -76,13 +77,12 @@ def test_files_that_kubectl_is_given_are_there_or_on_the_page(words: list[str]):
 def test_the_service_account_of_the_page_has_the_rights_of_the_role(api_server: Cluster):
     """The API server takes the objects as they stand there."""
     (text,) = [text for _, language, text in BLOCKS if language == "yaml"]
-    role = next(yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text(encoding="utf-8")))
-    api_server.add(role)
+    api_server.add(ROLE)
     account, secret, binding = yaml.safe_load_all(text)
     assert secret["metadata"]["annotations"]["kubernetes.io/service-account.name"] == account["metadata"]["name"]
     api_server.add(secret)
     api_server.add(binding)
-    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["roleRef"]["name"] == ROLE["metadata"]["name"]
     (subject,) = binding["subjects"]
     assert subject == {"kind": account["kind"], **account["metadata"]}
 
@@ -105,8 +105,7 @@ def test_the_document_that_the_page_makes_is_taken(title: str, fields: list[str]
 
 @pytest.mark.feature("CS-02")
 def test_a_client_certificate_is_of_the_group_that_the_role_is_bound_to():
-    binding = list(yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text(encoding="utf-8")))[1]
-    assert f"-subj /O={binding['subjects'][0]['name']}/" in section("A client certificate")
+    assert f"-subj /O={BINDING['subjects'][0]['name']}/" in section("A client certificate")
 
 
 @pytest.mark.feature("CS-02")

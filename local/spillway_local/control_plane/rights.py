@@ -60,6 +60,8 @@ def _until(client: Client, binding: Object, rule: Rule, allowed: bool) -> None:
     who: dict[str, Any] = {"user": subject["name"]}
     if subject["kind"] == "Group":
         who = {"user": "anybody", "groups": [subject["name"]]}
+    elif subject["kind"] == "ServiceAccount":
+        who = {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
     resource, _, subresource = rule["resources"][0].partition("/")
     what = {"verb": rule["verbs"][0], "group": rule["apiGroups"][0], "resource": resource, "subresource": subresource}
     what["name"] = next(iter(rule.get("resourceNames") or ("",)))
