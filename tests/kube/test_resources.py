@@ -8,7 +8,8 @@ import pytest
 from msgspec import Raw
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
-from spillway.kube.objects import Objects, kind_in
+from spillway.kube.kinds import kind_in
+from spillway.kube.objects import Objects
 from spillway.kube.read import Reader
 from spillway.kube.resources import PRIORITY_EXPANDER
 from spillway.kube.session import Answer, Session

@@ -3,10 +3,7 @@
 import json
 from collections.abc import Mapping
 
-import msgspec
-
-from spillway.kube import fields
-from spillway.kube.pods import recipe_of, shape_of
+from spillway.kube.recipes import shape_of, shape_of_template
 from spillway.model import quantity
 from spillway.model.base import Resources
 from spillway_local.judge.features import Feature
@@ -18,7 +15,6 @@ BRIM = 0.13  # of the pods fill a node to the last unit, or ask for one more
 SHARES = ((0.02, 0.1), (0.02, 0.1), (0.1, 0.3), (0.1, 0.3), (0.3, 0.6), (0.6, 1.0))
 FIELDS = ("containers", "initContainers", "overhead", "runtimeClassName", "resources")  # of a spec, written here
 MIB = 1024 * 1024
-_pod = msgspec.json.Decoder(fields.Pod)
 
 
 def containers(scene: Scene, have: Resources) -> Object:
@@ -62,8 +58,7 @@ def _fill_up(spec: Object, have: Resources, name: str, more: int) -> None:
 
 
 def _sum(spec: Object) -> Resources:
-    pod = _pod.decode(json.dumps({"metadata": {"name": "any"}, "spec": spec}))
-    return shape_of(recipe_of(pod)).requests
+    return shape_of(shape_of_template("default", json.dumps({"spec": spec}).encode(), "").recipe).requests
 
 
 def _further(dice: Dice, have: Resources) -> dict[str, int]:

@@ -40,12 +40,28 @@ class Envelope(Typed):
 
 class OwnerReference(Part):
     kind: str = ""
+    api_version: str = ""
+    name: str = ""
+    uid: str = ""
     controller: bool | None = None
 
 
 class PodAnnotations(Part, rename=None):
+    """Those that a rule reads: Cluster Autoscaler's, Karpenter's, and those of gangs."""
+
     mirror: str | None = field(default=None, name="kubernetes.io/config.mirror")
+    source: str | None = field(default=None, name="kubernetes.io/config.source")
     daemon: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/daemonset-pod")
+    safe_to_evict: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/safe-to-evict")
+    safe_volumes: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes")
+    scale_up_delay: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/pod-scale-up-delay")
+    daemon_eviction: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/enable-ds-eviction")
+    do_not_disrupt: str | None = field(default=None, name="karpenter.sh/do-not-disrupt")
+    volcano_group: str | None = field(default=None, name="scheduling.k8s.io/group-name")
+    volcano_group_too: str | None = field(default=None, name="scheduling.volcano.sh/group-name")
+    kueue_total: str | None = field(default=None, name="kueue.x-k8s.io/pod-group-total-count")
+    consumes: str | None = field(default=None, name="autoscaling.x-k8s.io/consume-provisioning-request")
+    consumes_old: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/consume-provisioning-request")
 
 
 class Meta(Part):
@@ -56,12 +72,14 @@ class Meta(Part):
 
 
 class PodMeta(Meta):
+    uid: str = ""
     labels: Raw = ABSENT
     annotations: PodAnnotations | None = None
     owner_references: list[OwnerReference] | None = None
 
 
 class ContainerPort(Part):
+    container_port: int | None = None
     host_port: int | None = None
     protocol: str | None = None
     host_ip: str | None = field(default=None, name="hostIP")
@@ -78,15 +96,46 @@ class Claim(Part):
     claim_name: str = ""
 
 
+class EmptyDir(Part):
+    medium: str | None = None
+
+
+class InlineDriver(Part):
+    driver: str = ""
+
+
+class InlineDisk(Part):
+    volume_id: str = field(default="", name="volumeID")
+
+
 class Volume(Part):
     name: str = ""
     persistent_volume_claim: Claim | None = None
     ephemeral: Part | None = None
+    empty_dir: EmptyDir | None = None
+    host_path: Part | None = None
+    csi: InlineDriver | None = None
+    aws_elastic_block_store: InlineDisk | None = None
 
 
 class ResourceClaim(Part):
+    name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
+
+
+class SchedulingGroup(Part):
+    """Of Kubernetes 1.36 and later."""
+
+    pod_group_name: str | None = None
+
+
+class WorkloadRef(Part):
+    """Of Kubernetes 1.35."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str | None = None
 
 
 class PodSpec(Part):
@@ -103,7 +152,13 @@ class PodSpec(Part):
     resource_claims: list[ResourceClaim] | None = None
     scheduling_gates: list[Kind] | None = None
     scheduler_name: str | None = None
+    host_network: bool | None = None
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadRef | None = None
     priority: int | None = None
+    priority_class_name: str | None = None
+    preemption_policy: str | None = None
+    termination_grace_period_seconds: int | None = None
 
 
 class Condition(Part):
@@ -113,18 +168,45 @@ class Condition(Part):
     last_transition_time: datetime | None = None
 
 
+class PodCondition(Part):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+
+
+class ContainerStatus(Part):
+    name: str = ""
+    resources: Raw = ABSENT
+    allocated_resources: Raw = ABSENT
+
+
 class PodStatus(Part):
     phase: str | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[PodCondition] | None = None
     nominated_node_name: str | None = None
-    container_statuses: Raw = ABSENT
-    init_container_statuses: Raw = ABSENT
+    start_time: datetime | None = None
+    resources: Raw = ABSENT
+    allocated_resources: Raw = ABSENT
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
 
 
 class Pod(Part):
     metadata: PodMeta
     spec: PodSpec
     status: PodStatus | None = None
+
+
+class TemplateMeta(Part):
+    labels: Raw = ABSENT
+    annotations: PodAnnotations | None = None
+
+
+class PodTemplateSpec(Part):
+    """Of what pods are made."""
+
+    spec: PodSpec
+    metadata: TemplateMeta | None = None
 
 
 class BareSpec(Part):

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from spillway.kube import fields, nodes
+from spillway.kube import fields, nodes, owners
+from spillway.kube.kinds import kind_in
 from spillway.kube.pods import SeenPods, holds_a_node, seen_bare
 from spillway.model.reason import Code, Reason
 
@@ -19,7 +20,6 @@ Reader = Callable[[Raw | bytes], tuple[Key, object | None]]
 """An object's JSON to its key and what is kept of it, None for nothing. Raises msgspec.DecodeError and UnicodeDecodeError."""
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)  # a string of an object may be no UTF-8
-_SHORT = frozenset({"", "apps", "batch", "policy", "resource.k8s.io", "storage.k8s.io"})
 _kind = msgspec.json.Decoder(fields.Typed)
 _envelope = msgspec.json.Decoder(fields.Envelope)
 _bare_pod = msgspec.json.Decoder(fields.BarePod)
@@ -33,12 +33,6 @@ class Page(NamedTuple):
     version: str
 
 
-def kind_in(api_version: str, kind: str) -> str:
-    """What a kind is called here: `Pod`, but `PodGroup.scheduling.volcano.sh`, as several groups have one of that name."""
-    group = api_version.partition("/")[0] if "/" in api_version else ""
-    return kind if group in _SHORT else f"{kind}.{group}"
-
-
 class Objects:
     """A page's bytes are not kept. A later object replaces an earlier one. Kinds are called as `kind_in` says."""
 
@@ -48,12 +42,20 @@ class Objects:
             "Pod": SeenPods().read,
             "Node": nodes.read,
             "PodDisruptionBudget": _read_budget,
+            "ReplicaSet": owners.read,
+            "ReplicationController": owners.read,
+            "StatefulSet": owners.read,
+            "Job": owners.read_job,
         }
         self._kept: dict[str, dict[Key, Any]] = defaultdict(dict)
 
     def of(self, kind: str) -> Mapping[Key, Any]:
         """What is kept of each object of a kind."""
         return self._kept.get(kind, {})
+
+    def has(self, kind: str) -> bool:
+        """Whether that kind was read, if only to see that there is none."""
+        return kind in self._kept
 
     def add(self, raw: bytes) -> Page:
         """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over.
@@ -68,6 +70,8 @@ class Objects:
                 return Page("", "")
             kind = envelope.kind.removesuffix("List")  # items of a PodList do not say what they are
             known = kind and kind_in(envelope.api_version, kind)
+            if known in self._readers:
+                self._kept.setdefault(known, {})
             for item in envelope.items:
                 self.put(known or _kind_of(item), item)
         meta = envelope.metadata or fields.ListMeta()

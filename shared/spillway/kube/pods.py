@@ -1,76 +1,91 @@
-"""Kubernetes pods to shapes: what thousands of pods share is read once.
+"""Kubernetes pods as they are kept: what many share once, and beside it what differs from pod to pod."""
 
-A `Recipe` is all of a pod that its shape depends on, mostly as raw bytes: two pods with equal recipes have
-equal shapes, so the costly reading happens once per recipe and not once per pod.
-"""
-
-import hashlib
-from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from spillway.kube import fields, scheduling
-from spillway.kube.requests import ContainerRequest, Resize, pod_requests
-from spillway.model.base import encode
-from spillway.model.cluster import HostPort, PodShape, PodState
-from spillway.model.selector import NodeSelectorTerm
+from spillway.kube import fields
+from spillway.kube.gangs import Membership, membership
+from spillway.kube.owners import Owner, owner_of
+from spillway.kube.pod_volumes import Use, uses
+from spillway.kube.recipes import Recipe, recipe_of
+from spillway.model.cluster import PodState
 
-_strings = msgspec.json.Decoder(dict[str, str] | None)
+_MOST_SHARED = 50_000  # then what was shared is kept anew: a function that stays warm for days must not grow
 _FINISHED = ("Succeeded", "Failed")
 _pod = msgspec.json.Decoder(fields.Pod)
-
-
-class Recipe(NamedTuple):
-    namespace: str
-    owner_kind: str
-    mirror: bool
-    scheduler_name: str
-    priority: int
-    labels: bytes
-    node_selector: bytes
-    affinity: bytes
-    tolerations: bytes
-    spread: bytes
-    overhead: bytes
-    pod_level: bytes
-    containers: tuple[ContainerRequest, ...]
-    init: tuple[ContainerRequest, ...]
-    host_ports: tuple[tuple[int, str, str], ...]
-    claims: tuple[str, ...]
-    resource_claims: tuple[str, ...]
-    resize: Resize | None = None
+T = TypeVar("T")
 
 
 class SeenPod(NamedTuple):
-    recipe: Recipe | None  # None: only its place is known
+    """`recipe` None: only its place is known. `labels` are raw JSON. `judged`: the scheduler says that it is unschedulable.
+
+    `uid` only where an ephemeral volume asks whose it is.
+    """
+
+    recipe: Recipe | None
     state: PodState
     node: str
-    created: datetime | None
+    created: datetime | None = None
+    labels: bytes = b""
+    volumes: tuple[Use, ...] = ()
+    uid: str = ""
+    owner: Owner | None = None
+    gang: Membership | None = None
+    judged: bool = False
+    unready: bool = False
+    started: datetime | None = None
+    deletes: datetime | None = None
 
 
 class SeenPods:
-    """Reads pods, and keeps each recipe once."""
+    """Reads pods, and keeps once what is equal in many."""
 
     def __init__(self) -> None:
-        self._recipes: dict[Recipe, Recipe] = {}
+        self._shared: dict[object, object] = {}
 
     def read(self, raw: Raw | bytes) -> tuple[tuple[str, str], SeenPod | None]:
         """None for one that is finished."""
         pod = _pod.decode(raw)
-        key = (pod.metadata.namespace or "default", pod.metadata.name)
+        meta, spec = pod.metadata, pod.spec
+        key = (meta.namespace or "default", meta.name)
         if is_finished(pod):
             return key, None
-        recipe = resized(pod, recipe_of(pod))
+        notes = meta.annotations or fields.PodAnnotations()
+        status = pod.status or fields.PodStatus()
+        owner = owner_of(meta.owner_references or ())
+        owner_kind = owner.shape_kind if owner else ""
         state, node = state_of(pod)
-        return key, SeenPod(self._recipes.setdefault(recipe, recipe), state, node, pod.metadata.creation_timestamp)
+        recipe = recipe_of(key[0], spec, notes, owner_kind, status, pinned=owner_kind == "DaemonSet")
+        labels = self._once(bytes(meta.labels))
+        volumes = uses(spec.volumes, meta.name) if spec.volumes else ()
+        return key, SeenPod(
+            recipe=self._once(recipe),
+            state=state,
+            node=node,
+            created=meta.creation_timestamp,
+            labels=labels,
+            volumes=volumes,
+            uid=meta.uid if any(use.ephemeral for use in volumes) else "",
+            owner=self._once(owner) if owner else None,
+            gang=membership(labels, notes, spec),
+            judged=_is(status, "PodScheduled", "False", "Unschedulable"),
+            unready=bool(spec.node_name) and not _is(status, "Ready", "True"),
+            started=status.start_time,
+            deletes=meta.deletion_timestamp,
+        )
+
+    def _once(self, value: T) -> T:
+        if len(self._shared) > _MOST_SHARED:
+            self._shared.clear()
+        return self._shared.setdefault(value, value)  # type: ignore[return-value]  # equal values have one type here
 
 
 def seen_bare(pod: fields.BarePod) -> SeenPod:
     """One of which only the place reads."""
-    return SeenPod(None, PodState.BOUND, pod.spec.node_name or "" if pod.spec else "", None)
+    return SeenPod(None, PodState.BOUND, pod.spec.node_name or "" if pod.spec else "")
 
 
 def is_finished(pod: fields.Pod) -> bool:
@@ -93,131 +108,8 @@ def state_of(pod: fields.Pod) -> tuple[PodState, str]:
         return PodState.GATED, ""
     if status.nominated_node_name:
         return PodState.NOMINATED, status.nominated_node_name
-    judged = any(
-        c.type == "PodScheduled" and c.status == "False" and c.reason == "Unschedulable" for c in status.conditions or ()
-    )
-    return (PodState.UNSCHEDULABLE if judged else PodState.UNSEEN), ""
+    return (PodState.UNSCHEDULABLE if _is(status, "PodScheduled", "False", "Unschedulable") else PodState.UNSEEN), ""
 
 
-def recipe_of(pod: fields.Pod) -> Recipe:
-    spec, meta = pod.spec, pod.metadata
-    notes = meta.annotations or fields.PodAnnotations()
-    owner = next((o.kind for o in meta.owner_references or () if o.controller), "")
-    owner = "DaemonSet" if notes.daemon == "true" else owner
-    affinity = bytes(spec.affinity)
-    if owner == "DaemonSet" and spec.node_name:
-        # Each daemon is pinned to its node by name; bound, that tells it apart from its brothers for nothing.
-        affinity = affinity.replace(f'"{spec.node_name}"'.encode(), b'""')
-    init = spec.init_containers or ()
-    return Recipe(
-        namespace=meta.namespace or "default",
-        owner_kind=owner,
-        mirror=notes.mirror is not None,
-        scheduler_name=spec.scheduler_name or "default-scheduler",
-        priority=spec.priority or 0,
-        labels=bytes(meta.labels),
-        node_selector=bytes(spec.node_selector),
-        affinity=affinity,
-        tolerations=bytes(spec.tolerations),
-        spread=bytes(spec.topology_spread_constraints),
-        overhead=bytes(spec.overhead),
-        pod_level=bytes(spec.resources),
-        containers=tuple(ContainerRequest("", bytes(c.resources)) for c in spec.containers),
-        init=tuple(ContainerRequest("", bytes(c.resources), c.restart_policy == "Always") for c in init),
-        host_ports=_host_ports(spec),
-        claims=_claims(pod) if spec.volumes else (),
-        resource_claims=_resource_claims(spec) if spec.resource_claims else (),
-    )
-
-
-def resized(pod: fields.Pod, recipe: Recipe) -> Recipe:
-    """The recipe of a pod whose resize in place is under way; others have theirs as it is."""
-    status = pod.status or fields.PodStatus()
-    resizing = [c for c in status.conditions or () if c.type in ("PodResizePending", "PodResizeInProgress")]
-    if not resizing:
-        return recipe
-    statuses = tuple(bytes(raw) for raw in (status.container_statuses, status.init_container_statuses) if raw != fields.ABSENT)
-    return recipe._replace(
-        containers=tuple(
-            msgspec.structs.replace(r, name=c.name) for r, c in zip(recipe.containers, pod.spec.containers, strict=True)
-        ),
-        init=tuple(
-            msgspec.structs.replace(r, name=c.name) for r, c in zip(recipe.init, pod.spec.init_containers or (), strict=True)
-        ),
-        resize=Resize(statuses, any(c.reason == "Infeasible" for c in resizing)),
-    )
-
-
-def shape_of(recipe: Recipe) -> PodShape:
-    """The shape with all its labels and without an id. Raises QuantityError and msgspec.ValidationError."""
-    rules = scheduling.affinity(Raw(recipe.affinity), recipe.namespace)
-    nodes = rules.nodes
-    if nodes and recipe.owner_kind == "DaemonSet":
-        nodes = tuple(_unpinned(term) for term in nodes)
-    return PodShape(
-        id="",
-        namespace=recipe.namespace,
-        requests=pod_requests(recipe.containers, recipe.init, recipe.overhead, recipe.pod_level, recipe.resize),
-        labels=_map(recipe.labels),
-        node_selector=_map(recipe.node_selector),
-        node_affinity=nodes,
-        preferred_nodes=rules.preferred_nodes,
-        tolerations=scheduling.tolerations(Raw(recipe.tolerations)),
-        pod_affinity=rules.pods,
-        pod_anti_affinity=rules.anti,
-        spread=scheduling.spread(Raw(recipe.spread)),
-        host_ports=tuple(HostPort(port=port, protocol=protocol, ip=ip) for port, protocol, ip in recipe.host_ports),
-        resource_claims=recipe.resource_claims,
-        scheduler_name=recipe.scheduler_name,
-        priority=recipe.priority,
-        owner_kind=recipe.owner_kind,
-        mirror=recipe.mirror,
-    )
-
-
-def identified(shape: PodShape, label_keys: frozenset[str]) -> PodShape:
-    """The shape as a snapshot holds it: labels that a selector reads, and an id that is a hash of its content."""
-    labels = {key: value for key, value in shape.labels.items() if key in label_keys}
-    known = msgspec.structs.replace(shape, labels=labels)
-    return msgspec.structs.replace(known, id=hashlib.sha256(encode(known)).hexdigest()[:12])
-
-
-def keys_read(shape: PodShape) -> Iterator[str]:
-    """The label keys of other pods that the rules of this shape read."""
-    for term in (*shape.pod_affinity, *shape.pod_anti_affinity):
-        yield from (r.key for r in term.selector or ())
-        yield from term.match_label_keys
-        yield from term.mismatch_label_keys
-    for constraint in shape.spread:
-        yield from (r.key for r in constraint.selector or ())
-        yield from constraint.match_label_keys
-
-
-def _map(raw: bytes) -> dict[str, str]:
-    return dict(sorted((_strings.decode(raw) or {}).items())) if raw else {}
-
-
-def _unpinned(term: NodeSelectorTerm) -> NodeSelectorTerm:
-    kept = tuple(r for r in term.fields if r.values != ("",))
-    return msgspec.structs.replace(term, fields=kept)
-
-
-def _host_ports(spec: fields.PodSpec) -> tuple[tuple[int, str, str], ...]:
-    sidecars = [c for c in spec.init_containers or () if c.restart_policy == "Always"]
-    ports = [port for c in (*spec.containers, *sidecars) if c.ports for port in c.ports if port.host_port]
-    return tuple(sorted({(port.host_port or 0, port.protocol or "TCP", port.host_ip or "0.0.0.0") for port in ports}))  # noqa: S104
-
-
-def _claims(pod: fields.Pod) -> tuple[str, ...]:
-    found = []
-    for volume in pod.spec.volumes or ():
-        if volume.persistent_volume_claim:
-            found.append(volume.persistent_volume_claim.claim_name)
-        elif volume.ephemeral is not None:
-            found.append(f"{pod.metadata.name}-{volume.name}")  # the API's own name for it
-    return tuple(sorted(found))
-
-
-def _resource_claims(spec: fields.PodSpec) -> tuple[str, ...]:
-    claims = spec.resource_claims or ()
-    return tuple(sorted(c.resource_claim_name or c.resource_claim_template_name or "" for c in claims))
+def _is(status: fields.PodStatus, kind: str, value: str, reason: str | None = None) -> bool:
+    return any(c.type == kind and c.status == value and (reason is None or c.reason == reason) for c in status.conditions or ())

@@ -12,7 +12,7 @@ import msgspec
 
 from spillway import clock
 from spillway.kube.fields import Part
-from spillway.kube.objects import kind_in
+from spillway.kube.kinds import kind_in
 from spillway.kube.session import Answer, Session
 
 T = TypeVar("T")

@@ -21,10 +21,12 @@ _MAX = 2**63 - 1  # the API server caps quantities at an int64 of their unit
 
 
 class QuantityError(ValueError):
-    """`text` is no Kubernetes quantity."""
+    """`text` is no Kubernetes quantity, or not one that may stand there."""
 
-    def __init__(self, text: object) -> None:
-        super().__init__(f"{text!r} is no quantity; write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3")
+    def __init__(
+        self, text: object, problem: str = "is no quantity; write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3"
+    ) -> None:
+        super().__init__(f"{text!r} {problem}")
 
 
 @lru_cache(maxsize=65536)

@@ -1,0 +1,39 @@
+"""The volumes that a pod names: those that its node must be able to have, and those that are lost with it."""
+
+from typing import NamedTuple
+
+from spillway.kube import fields
+
+
+class Use(NamedTuple):
+    """One volume of a pod; what it needs of a node is for `volumes.Resolver` to say.
+
+    `claim` names a PersistentVolumeClaim of the pod's namespace. `ephemeral`: the claim is made for this pod, so it must be
+    owned by it. `driver` is the CSI driver of an inline volume, `disk` the id of an inline EBS volume.
+    """
+
+    claim: str = ""
+    ephemeral: bool = False
+    driver: str = ""
+    disk: str = ""
+
+
+def uses(volumes: list[fields.Volume], pod: str) -> tuple[Use, ...]:
+    """Sorted; `pod` is its name, from which the API makes the names of its ephemeral claims."""
+    found = []
+    for volume in volumes:
+        if volume.persistent_volume_claim:
+            found.append(Use(claim=volume.persistent_volume_claim.claim_name))
+        elif volume.ephemeral is not None:
+            found.append(Use(claim=f"{pod}-{volume.name}", ephemeral=True))
+        elif volume.csi:
+            found.append(Use(driver=volume.csi.driver))
+        elif volume.aws_elastic_block_store:
+            found.append(Use(disk=volume.aws_elastic_block_store.volume_id))
+    return tuple(sorted(found))
+
+
+def local_storage(volumes: list[fields.Volume], safe: str | None) -> tuple[str, ...]:
+    """Volumes of host paths and of emptyDir on disk, less those that `safe` (a list with commas) says need not be kept."""
+    lost = {v.name for v in volumes if v.host_path is not None or (v.empty_dir is not None and v.empty_dir.medium != "Memory")}
+    return tuple(sorted(lost.difference(name.strip() for name in (safe or "").split(","))))
