@@ -9,31 +9,17 @@ from typing import Any
 
 from spillway import clock
 from spillway.errors import AwsError, ClusterForbidden
+from spillway.kube import resources
 from spillway.kube.pages import read_list
+from spillway.kube.resources import Resource
 from spillway.kube.session import Answer, Session
 
-LISTS = {  # resource to its path; without the first two there is no dump
-    "nodes": "/api/v1/nodes",
-    "pods": "/api/v1/pods",
-    "namespaces": "/api/v1/namespaces",
-    "replicationcontrollers": "/api/v1/replicationcontrollers",
-    "persistentvolumes": "/api/v1/persistentvolumes",
-    "persistentvolumeclaims": "/api/v1/persistentvolumeclaims",
-    "poddisruptionbudgets": "/apis/policy/v1/poddisruptionbudgets",
-    "daemonsets": "/apis/apps/v1/daemonsets",
-    "replicasets": "/apis/apps/v1/replicasets",
-    "statefulsets": "/apis/apps/v1/statefulsets",
-    "jobs": "/apis/batch/v1/jobs",
-    "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
-    "csinodes": "/apis/storage.k8s.io/v1/csinodes",
-    "csidrivers": "/apis/storage.k8s.io/v1/csidrivers",
-    "volumeattachments": "/apis/storage.k8s.io/v1/volumeattachments",
-}
-NEEDED = frozenset({"nodes", "pods"})
+NEEDED = (resources.NODES, resources.PODS)  # without them there is no dump
 
 # What `kubectl apply` keeps of a whole object, and what an instance is started with. Beside these, values of the
 # environment wherever a pod or its template stands: `env` with a list, as it may be a label's key too.
 SECRET = frozenset({"kubectl.kubernetes.io/last-applied-configuration", "managedFields", "UserData"})
+NODES_SHOW = frozenset({"managedFields"})  # who cordoned them; values stand in them nowhere
 
 
 def write_cluster(folder: Path, session: Session) -> tuple[datetime, list[str]]:
@@ -44,21 +30,25 @@ def write_cluster(folder: Path, session: Session) -> tuple[datetime, list[str]]:
     folder.mkdir(parents=True)
     answer = session.call("GET", "/version", ("get", "/version"))
     _write(folder / "version.json", {"serverVersion": json.loads(answer.body)})
-    left_out = []
-    for resource, path in LISTS.items():
+    lists, left_out = [*NEEDED, *resources.OTHERS], []
+    try:
+        lists += resources.optional(session, lambda _: None)
+    except ClusterForbidden as error:
+        left_out.append(f"what the cluster has beside Kubernetes' own is left out: {error}")
+    for resource in lists:
         try:
-            found = _read(session, resource, path)
+            found = _read(session, resource)
         except ClusterForbidden as error:
             if resource in NEEDED:
                 raise
-            left_out.append(f"{resource} are left out: {error}")
+            left_out.append(f"{resource.name} are left out: {error}")
             continue
-        _write(folder / f"{resource}.json", found)
+        _write(folder / f"{resource.name}.json", found, NODES_SHOW if resource is resources.NODES else frozenset())
     date = answer.headers.get("Date", "")
     return parsedate_to_datetime(date).astimezone(UTC) if date else clock.utcnow(), left_out
 
 
-def _read(session: Session, resource: str, path: str) -> dict[str, Any]:
+def _read(session: Session, resource: Resource) -> dict[str, Any]:
     items: list[Any] = []
     envelope: dict[str, Any] = {}
 
@@ -68,7 +58,7 @@ def _read(session: Session, resource: str, path: str) -> dict[str, Any]:
         items.extend(page.get("items") or ())
         return str(page["metadata"].get("continue", ""))
 
-    read_list(session, path, resource, take, items.clear)
+    read_list(session, resource.path, resource.name, take, items.clear, resource.query)
     return {**envelope, "metadata": {}, "items": items}
 
 
@@ -87,17 +77,17 @@ def write_fleet(folder: Path, answers: Mapping[str, Mapping[str, Any] | AwsError
     return left_out
 
 
-def _write(file: Path, value: object) -> None:
-    file.write_text(json.dumps(_open(value), indent=1, default=_text) + "\n", encoding="utf-8")
+def _write(file: Path, value: object, shown: frozenset[str] = frozenset()) -> None:
+    """Without what is secret, but for the keys that are `shown`."""
+    file.write_text(json.dumps(_open(value, SECRET - shown), indent=1, default=_text) + "\n", encoding="utf-8")
 
 
-def _open(value: Any) -> Any:
-    """The value without what is secret."""
+def _open(value: Any, secret: frozenset[str]) -> Any:
     if isinstance(value, Mapping):
-        hidden = SECRET | {"env"} if isinstance(value.get("env"), list) else SECRET
-        return {key: _open(inner) for key, inner in value.items() if key not in hidden}
+        hidden = secret | {"env"} if isinstance(value.get("env"), list) else secret
+        return {key: _open(inner, secret) for key, inner in value.items() if key not in hidden}
     if isinstance(value, list | tuple):
-        return [_open(inner) for inner in value]
+        return [_open(inner, secret) for inner in value]
     return value
 
 

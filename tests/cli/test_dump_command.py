@@ -13,8 +13,10 @@ from moto import mock_aws
 from spillway.aws import clients, memo
 from spillway.errors import AwsUnavailable
 from spillway.kube import read as kube
+from spillway.kube.resources import NODES, OTHERS, PODS, PRIORITY_EXPANDER
 from spillway_local import cli, dump
 from spillway_local.kube_api import Cluster
+from tests.kube import apis
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import node, pod
 
@@ -76,6 +78,29 @@ def secretive(name: str) -> dict[str, Any]:
     return pod(name, spec={"containers": [container]}, annotations=applied, labels={"env": "production"})
 
 
+def templated(kind: str) -> dict[str, Any]:
+    labels = {"app": "a"}
+    inner = secretive("x")
+    template = {"metadata": {"labels": labels, "annotations": inner["metadata"]["annotations"]}, "spec": inner["spec"]}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "a", "namespace": "default"}, "spec": spec}
+
+
+@pytest.mark.feature("CS-03")
+def test_a_dump_holds_every_list_that_a_snapshot_is_read_from(world: World, kubeconfig: Path, tmp_path: Path) -> None:
+    apis.install(world.api)
+    for name in (PRIORITY_EXPANDER, "another"):
+        head = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"priorities": "10: [a]"}}
+        world.api.add({**head, "metadata": {"name": name, "namespace": "kube-system"}})
+    assert run(tmp_path / "dump", kubeconfig) == 0
+
+    files = {file.name.removesuffix(".json"): json.loads(file.read_text()) for file in (tmp_path / "dump/cluster").iterdir()}
+    own = {"resourceclaims.resource.k8s.io", "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"}
+    always = {one.name for one in (NODES, PODS, *OTHERS)}
+    assert files.keys() == {"version"} | always | own | {one.name for one in apis.NEWEST}
+    assert [one["metadata"]["name"] for one in files["configmaps"]["items"]] == [PRIORITY_EXPANDER]
+
+
 def test_a_dump_reads_back_as_what_the_live_cluster_says(world: World, kubeconfig: Path, tmp_path: Path) -> None:
     for one in (node("n1"), pod("a", node="n1", cpu="2"), pod("b", cpu="1"), secretive("c")):
         world.api.add(one)
@@ -100,13 +125,19 @@ def test_a_dump_can_be_planned_from(world: World, kubeconfig: Path, tmp_path: Pa
 
 def test_nothing_secret_gets_into_a_dump(world: World, kubeconfig: Path, tmp_path: Path) -> None:
     world.api.add(secretive("c"))
-    world.api.add(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "default"}, "data": {"x": SECRET}}
-    )
+    for kind, namespace in (("ConfigMap", "default"), ("ConfigMap", "kube-system"), ("Secret", "kube-system")):
+        meta = {"name": "m", "namespace": namespace}
+        world.api.add({"apiVersion": "v1", "kind": kind, "metadata": meta, "data": {"x": SECRET}})
+    for kind in ("ReplicaSet", "StatefulSet", "DaemonSet"):
+        world.api.add(templated(kind))
+    apis.install(world.api, "JobSet.jobset.x-k8s.io")
+    jobs = [{"name": "a", "template": {"spec": {"template": secretive("x")}}}]
+    world.api.add(apis.any_of("JobSet.jobset.x-k8s.io", spec={"replicatedJobs": jobs}))
     assert run(tmp_path / "dump", kubeconfig) == 0
     texts = {file.name: file.read_text() for file in (tmp_path / "dump").rglob("*.json")}
     assert "production" in texts["pods.json"], "a label is none"
     assert "team" in texts["pods.json"]
+    assert '"replicatedJobs"' in texts["jobsets.jobset.x-k8s.io.json"]
     assert not [name for name, text in texts.items() if SECRET in text or world.session.access.token in text]
 
 
@@ -115,8 +146,8 @@ def test_a_list_that_may_not_be_read_is_left_out_and_named(
 ) -> None:
     world.api.fail("list", "csinodes", 403)
     assert run(tmp_path / "dump", kubeconfig) == 0
-    assert not (tmp_path / "dump" / "cluster" / "csinodes.json").exists()
-    assert "csinodes are left out: " in capsys.readouterr().err
+    assert not (tmp_path / "dump" / "cluster" / "csinodes.storage.k8s.io.json").exists()
+    assert "csinodes.storage.k8s.io are left out: " in capsys.readouterr().err
 
 
 def test_without_pods_there_is_no_dump(

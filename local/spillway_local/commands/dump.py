@@ -21,7 +21,7 @@ def register(commands: Subparsers) -> None:
         run,
         summary="write down a cluster and its fleet",
         description="Read a running cluster and its Auto Scaling groups, and write a dump (docs/dump.md). Nothing is changed; "
-        "values of environments, user data, secrets and config maps are left out.",
+        "values of environments, user data, secrets and config maps (but the older autoscaler's priorities) are left out.",
     )
     dump.add_argument("folder", type=Path, metavar="DIR", help="a folder that does not exist yet")
     dump.add_argument("--cluster", required=True, metavar="NAME", help="the cluster, as the tags of its groups name it")
@@ -33,6 +33,9 @@ def register(commands: Subparsers) -> None:
         type=Path,
         metavar="FILE",
         help="how to reach the API server, with a token or a certificate in it (default: an EKS cluster of that name, by IAM)",
+    )
+    dump.add_argument(
+        "--cluster-role", default="", metavar="ARN", help="the role to assume where the EKS cluster is another account's"
     )
 
 
@@ -46,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     regions: list[str] = arguments.regions
     if folder.exists():
         raise DumpError(str(folder), "", "it is there already; name a new folder")
-    session = connect(_access(arguments.cluster, regions[0], arguments.kubeconfig))
+    session = connect(_access(arguments.cluster, regions[0], arguments.kubeconfig, arguments.cluster_role))
     answers = reader.read(regions, arguments.cluster)
     now, left_out = live.write_cluster(folder / "cluster", session)
     left_out += live.write_fleet(folder / "fleet", answers)
@@ -58,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _access(cluster: str, region: str, file: Path | None) -> Callable[[bool], "Access"]:
+def _access(cluster: str, region: str, file: Path | None, role: str) -> Callable[[bool], "Access"]:
     from spillway.aws.access import access
     from spillway.env import Env
 
-    return partial(access, Env(cluster, region, (region,), "", "", f"file:{file}" if file else "eks", ()))
+    return partial(access, Env(cluster, region, (region,), "", "", f"file:{file}" if file else "eks", (), role))
