@@ -99,7 +99,7 @@ class ClusterUnauthorized(ClusterError):
     def __str__(self) -> str:
         return (
             f"cluster {self.cluster}: the API server {self.server} does not accept our credentials (401). "
-            "Renew the token, or create the EKS access entry for this function's role"
+            "Renew the token, or create the EKS access entry for this function's role, or for the role that it assumes"
         )
 
 

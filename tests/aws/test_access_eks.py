@@ -14,6 +14,7 @@ from moto.sts.models import sts_backends
 from spillway import clock
 from spillway.aws import clients, eks
 from spillway.aws.access import access
+from spillway.aws.table import settings
 from spillway.env import Env, env
 from spillway.errors import AccessError, AwsForbidden, AwsUnavailable, ClusterUnauthorized
 from spillway.kube.session import Answer, Session, close, connect
@@ -183,6 +184,7 @@ def test_the_function_stores_what_the_cluster_shows(aws_credentials: None, monke
         monkeypatch.setenv("SPILLWAY_CLUSTER_ROLE_ARN", role)
         env.cache_clear()
         api.add(node("n1"))
+        settings.put_policy(world.table, {"max_snapshot_age_s": 3600}, by="test")  # else so slow a read were worth nothing
         call = Session.call
 
         def slowly(session: Session, method: str, path: str, what: tuple[str, str], *more, **named) -> Answer:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from spillway import clock, telemetry
+from spillway.aws import clients
 from spillway.aws.table import settings, snapshots
 from spillway.env import env
 from spillway.errors import (
+    AccessError,
     ClusterEmpty,
     ClusterForbidden,
     ClusterStale,
@@ -25,6 +27,7 @@ from spillway.telemetry import Metric
 from spillway_local.kube_api import Cluster
 from tests.kube.handlers import World, handlers_on
 from tests.kube.objects import node, pod
+from tests.workflow.world import HOME
 
 pytestmark = pytest.mark.feature("CS-14")
 
@@ -139,6 +142,25 @@ def test_a_view_that_is_older_than_the_last_is_an_error_too(world: World, monkey
     with pytest.raises(ClusterStale, match="a later view is stored already"):
         world.call("snapshot_cluster")
     assert snapshots.latest_cluster(world.table) == before
+
+
+@pytest.mark.feature("CS-02")
+def test_a_kubeconfig_that_logs_in_by_a_program_is_refused_in_the_cloud(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Nothing is run, and the error says what to use instead."""
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws", "args": ["eks", "get-token"]}}
+    document = {
+        "clusters": [{"name": "prod", "cluster": {"server": world.api.url}}],
+        "users": [{"name": "prod", "user": user}],
+        "contexts": [{"name": "prod", "context": {"cluster": "prod", "user": "prod"}}],
+    }
+    secret = clients.client("secretsmanager", HOME).create_secret(Name="k8s", SecretString=json.dumps(document))
+    monkeypatch.setenv("SPILLWAY_ACCESS", secret["ARN"])
+    env.cache_clear()
+
+    with pytest.raises(AccessError, match=r"logs in by the program aws, .* the access `eks` makes the same token"):
+        world.call("snapshot_cluster")
+    with pytest.raises(NotFound):
+        snapshots.latest_cluster(world.table)
 
 
 def test_a_policy_that_bears_older_views_is_heard(world: World, monkeypatch: pytest.MonkeyPatch):

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from spillway.aws import access as module
 from spillway.aws import clients
 from spillway.aws.access import access
 from spillway.env import Env
-from spillway.errors import AccessError, AwsUnavailable
+from spillway.errors import AccessError, AwsUnavailable, ClusterUnauthorized
+from spillway.kube.session import close, connect
+from spillway_local.kube_api import Cluster
 
 REGION = "us-east-1"
 ENV = Env("prod", REGION, (REGION,), "spillway", "", "eks", ())
@@ -78,6 +81,25 @@ class TestSecret:
 
         monkeypatch.setattr(clock, "utcnow", lambda: datetime.fromisoformat("2026-01-01T00:05:00Z"))
         assert access(replace(ENV, access=arn)).token == "t2"
+
+    def test_what_is_refused_is_looked_up_again_at_once(self, arn: str, api_server: Cluster, monkeypatch: pytest.MonkeyPatch):
+        """A secret is rotated, and the old token counts no more: the next request goes with the new one."""
+        time = api_server.clock.now()
+        monkeypatch.setattr(clock, "utcnow", lambda: time)
+
+        def store(token: str) -> None:
+            text = json.dumps({"server": api_server.url, "token": token})
+            clients.client("secretsmanager", REGION).put_secret_value(SecretId=arn, SecretString=text)
+
+        store("yesterday's")
+        opened = connect(partial(access, replace(ENV, access=arn)))
+        store(api_server.token)
+        assert opened.call("GET", "/version", ("get", "/version")).status == 200
+
+        store("tomorrow's")
+        with pytest.raises(ClusterUnauthorized):
+            replace(opened, access=replace(opened.access, token="wrong")).call("GET", "/version", ("get", "/version"))
+        close()
 
     @mock_aws
     def test_a_secret_that_is_not_there_is_an_error_of_that_call(self):

@@ -21,6 +21,8 @@ from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import budget, node, pod
 
+pytestmark = pytest.mark.feature("CS-03")
+
 
 @pytest.fixture
 def world(api_server: Cluster) -> Iterator[World]:
@@ -42,7 +44,6 @@ def test_the_snapshot_holds_nodes_and_pods_at_the_servers_own_time(world: World,
     assert seen.server_version.startswith("v1.")
 
 
-@pytest.mark.feature("CS-03")
 @pytest.mark.parametrize(
     ("ours", "text"), [(-120, "ahead of"), (120, "behind"), (-25, ""), (25, "")], ids=["behind", "ahead", "nearly", "almost"]
 )
@@ -75,6 +76,7 @@ def test_long_lists_come_in_pages(world: World, short_pages: None):
     assert world.api.requests["list", "pods"] == 3
 
 
+@pytest.mark.feature("CS-17")
 def test_answers_come_compressed(world: World):
     world.api.add({"kind": "PodList", "items": [pod(f"p{at:04}", annotations={"a": "word " * 500}) for at in range(100)]})
 
@@ -194,6 +196,7 @@ def test_a_missing_permission_is_named_by_verb_and_resource(world: World):
     assert (caught.value.verb, caught.value.resource) == ("list", "poddisruptionbudgets.policy")
 
 
+@pytest.mark.feature("CS-02")
 @pytest.mark.parametrize("server", ["http://10.0.0.1:6443", "ftp://127.0.0.1", "cluster.example.com", ""])
 def test_only_tls_leaves_the_machine(server: str):
     with pytest.raises(AccessError, match=r"plain http is for 127\.0\.0\.1 alone"):

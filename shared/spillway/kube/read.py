@@ -91,9 +91,12 @@ class Reader:
         nodes, pods, *others = self.lists()
         self.read(nodes)
         self.read(pods)
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as threads:
+        threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="list")
+        try:
             for reading in [threads.submit(self.read, resource) for resource in others]:
                 reading.result()
+        finally:
+            threads.shutdown(cancel_futures=True)  # after a failure the rest would be read for nothing
 
     def server_version(self) -> str:
         answer = self.session.call("GET", "/version", ("get", "/version"))

@@ -130,7 +130,7 @@ def optional(session: Session, note: Note) -> tuple[Resource, ...]:
     """
     server, now = session.access.server, clock.utcnow()
     asked, found = _known.get(server, (now - _ASKED_EVERY, ()))
-    if now - asked >= _ASKED_EVERY:
+    if not timedelta(0) <= now - asked < _ASKED_EVERY:
         found = _discover(session, note)
         _known[server] = (now, found)
     return found
