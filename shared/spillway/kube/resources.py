@@ -1,6 +1,7 @@
 """Every list that a snapshot is read from, and which of the optional ones a server has.
 
-Versions: k8s.io/api 0.37; kueue.sigs.k8s.io, jobset.sigs.k8s.io, volcano.sh and the autoscaler's apis for custom resources.
+Only versions whose types we know are read: those of k8s.io/api 0.37, of Kueue, JobSet, Volcano and scheduler-plugins, and of
+Cluster Autoscaler's apis.
 """
 
 from collections.abc import Callable, Mapping
@@ -87,13 +88,13 @@ OTHERS = (
 )
 OPTIONAL = (
     *_optional("resource.k8s.io", "v1 v1beta2 v1beta1", "ResourceClaim", "resourceclaims"),
-    *_optional("scheduling.k8s.io", "v1 v1beta1 v1alpha3 v1alpha2 v1alpha1", "Workload", "workloads"),
-    *_optional("scheduling.k8s.io", "v1 v1beta1 v1alpha3 v1alpha2", "PodGroup", "podgroups"),
+    *_optional("scheduling.k8s.io", "v1beta1 v1alpha3", "Workload", "workloads"),
+    *_optional("scheduling.k8s.io", "v1beta1 v1alpha3", "PodGroup", "podgroups"),
     *_optional("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups"),
     *_optional("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups"),
     *_optional("kueue.x-k8s.io", "v1beta2 v1beta1", "Workload", "workloads"),
     *_optional("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets"),
-    *_optional("autoscaling.x-k8s.io", "v1 v1beta1 v1alpha1", "CapacityBuffer", "capacitybuffers"),
+    *_optional("autoscaling.x-k8s.io", "v1beta1 v1alpha1", "CapacityBuffer", "capacitybuffers"),
     *_optional("autoscaling.x-k8s.io", "v1 v1beta1", "ProvisioningRequest", "provisioningrequests"),
 )
 
