@@ -1,16 +1,21 @@
-"""Which pods must start together, from each source that says so.
+"""Which pods must start together: what they say themselves, joined with what `gang_objects` read.
 
-A pod names its group; how many pods make it stands on an object of the group's own API, or on the pods where there is none.
 Sources: sigs.k8s.io/scheduler-plugins (coscheduling), volcano.sh/apis, sigs.k8s.io/kueue, sigs.k8s.io/jobset, and
 k8s.io/api/scheduling (pods of 1.36 and later name a PodGroup, those of 1.35 a Workload and one of its groups).
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from spillway.kube import fields
-from spillway.model.workloads import GangSource
+from spillway.kube.gang_objects import Group
+from spillway.kube.owners import Owner
+from spillway.model import quantity
+from spillway.model.base import Resources
+from spillway.model.reason import Code, Reason
+from spillway.model.workloads import Gang, GangSource
 
 _JOB_SET = "jobset.sigs.k8s.io/jobset-name"
 _JOB_SET_PART = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -56,6 +61,87 @@ def membership(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec
     if name := notes.consumes or notes.consumes_old:
         return Membership(GangSource.PROVISIONING, name)
     return None
+
+
+class Gangs:
+    """`of` gives the kept objects of a kind. Those gangs are kept that some pod belongs to."""
+
+    def __init__(self, of: Callable[[str], Mapping[tuple[str, str], Any]]) -> None:
+        self.warnings: list[Reason] = []
+        self._of = of
+        self._found: dict[tuple[str, Membership], str] = {}
+        self._gangs: dict[str, Gang] = {}
+        # A job that Kueue admits does not tell its pods: its Workload names the job.
+        self._jobs = {
+            uid: Membership(GangSource.KUEUE, name)
+            for (_, name), group in of("Workload.kueue.x-k8s.io").items()
+            for uid in group.owners
+        }
+
+    def id_of(self, namespace: str, member: Membership | None, owner: Owner | None) -> str:
+        """The gang of a pod, "" for none; a group that one pod alone makes is none."""
+        member = member or (self._jobs.get(owner.uid) if owner and self._jobs else None)
+        if member is None:
+            return ""
+        key = (namespace, member)
+        if key not in self._found:
+            self._found[key] = self._join(namespace, member)
+        return self._found[key]
+
+    def all(self) -> tuple[Gang, ...]:
+        return tuple(sorted(self._gangs.values(), key=lambda gang: (gang.namespace, gang.name, gang.source)))
+
+    def _join(self, namespace: str, member: Membership) -> str:
+        group = self._group(namespace, member)
+        part = member.part if group is None or group.apart else ""
+        name = "/".join(text for text in (member.name, part, member.copy) if text)
+        least = member.least or 1
+        if group is None:
+            says = f"its pods ask for {member.least} of them" if member.least else "its pods do not say how many they are"
+            text = f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}"
+            self.warnings.append(Reason(code=Code.GANG_UNKNOWN, text=text))
+        else:
+            least = group.parts.get(part, 0) if group.apart else sum(group.parts.values())
+            if least <= 1:
+                return ""
+        id_ = f"{member.source}/{namespace}/{name}"
+        known = self._gangs.get(id_)
+        resources = self._resources(namespace, member, group)
+        self._gangs[id_] = Gang(
+            id=id_,
+            source=member.source,
+            namespace=namespace,
+            name=name,
+            min_pods=max(least, known.min_pods if known else 0),
+            resources=resources,
+        )
+        return id_
+
+    def _group(self, namespace: str, member: Membership) -> Group | None:
+        for kind in _OBJECTS[member.source]:
+            found = self._of(kind).get((namespace, member.name))
+            if found is not None:
+                group: Group = getattr(found, "group", found)  # a ProvisioningRequest is more than a gang
+                return group
+        return None
+
+    def _resources(self, namespace: str, member: Membership, group: Group | None) -> Resources:
+        try:
+            return dict(sorted(quantity.resources(group.resources).items())) if group else {}
+        except quantity.QuantityError as error:
+            text = f"{member.source} gang {namespace}/{member.name}: what it asks for at least does not read: {error}"
+            self.warnings.append(Reason(code=Code.OBJECT_UNREADABLE, text=text))
+            return {}
+
+
+_OBJECTS: Mapping[GangSource, Iterable[str]] = {
+    GangSource.WORKLOAD: ("PodGroup.scheduling.k8s.io", "Workload.scheduling.k8s.io"),
+    GangSource.COSCHEDULING: ("PodGroup.scheduling.x-k8s.io",),
+    GangSource.VOLCANO: ("PodGroup.scheduling.volcano.sh",),
+    GangSource.KUEUE: ("Workload.kueue.x-k8s.io",),
+    GangSource.JOBSET: ("JobSet.jobset.x-k8s.io",),
+    GangSource.PROVISIONING: ("ProvisioningRequest.autoscaling.x-k8s.io",),
+}
 
 
 def _number(text: str | None) -> int:

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from spillway.kube import fields, nodes, owners
+from spillway.kube import (
+    buffers,
+    fields,
+    gang_objects,
+    namespaces,
+    nodes,
+    owners,
+    pod_templates,
+    priorities,
+    provisioning,
+)  # fmt: skip
 from spillway.kube.kinds import kind_in
 from spillway.kube.pods import SeenPods, holds_a_node, seen_bare
 from spillway.model.reason import Code, Reason
@@ -46,6 +56,17 @@ class Objects:
             "ReplicationController": owners.read,
             "StatefulSet": owners.read,
             "Job": owners.read_job,
+            "Namespace": namespaces.read,
+            "ConfigMap": priorities.read,
+            "PodTemplate": pod_templates.read,
+            buffers.KIND: buffers.read,
+            provisioning.KIND: provisioning.read,
+            "PodGroup.scheduling.k8s.io": gang_objects.read_pod_group,
+            "Workload.scheduling.k8s.io": gang_objects.read_workload,
+            "PodGroup.scheduling.x-k8s.io": gang_objects.read_member_group,
+            "PodGroup.scheduling.volcano.sh": gang_objects.read_member_group,
+            "Workload.kueue.x-k8s.io": gang_objects.read_kueue_workload,
+            "JobSet.jobset.x-k8s.io": gang_objects.read_job_set,
         }
         self._kept: dict[str, dict[Key, Any]] = defaultdict(dict)
 

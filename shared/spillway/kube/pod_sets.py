@@ -1,10 +1,11 @@
 """All pods of a cluster: their shapes, and sets of those that are alike and in one place."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from spillway.kube.gangs import Gangs
 from spillway.kube.objects import Objects, unreadable
 from spillway.kube.owners import Controller, Owner, State, state_of
 from spillway.kube.pods import SeenPod
@@ -13,8 +14,6 @@ from spillway.kube.volumes import Resolver
 from spillway.model.cluster import PodSet, PodShape, PodState
 from spillway.model.reason import Reason
 
-GangOf = Callable[[str, SeenPod], str]
-"""The id of the gang of a pod in a namespace, "" for none."""
 _COUNTED = ("Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 
 
@@ -33,10 +32,11 @@ class _Member(NamedTuple):
     deletes: datetime | None
 
 
-def pod_sets(objects: Objects, shapes: Shapes, gang_of: GangOf, taken_at: datetime, warnings: list[Reason]) -> Iterator[PodSet]:
+def pod_sets(
+    objects: Objects, shapes: Shapes, resolver: Resolver, gangs: Gangs, taken_at: datetime, warnings: list[Reason]
+) -> Iterator[PodSet]:
     """In the order of a snapshot. A pod whose shape does not read is set aside with a warning, but for its place."""
     owners = _owners(objects)
-    resolver = Resolver(objects)
     nodes = objects.of("Node")
     states: dict[tuple[str, Owner | None], State] = {}
     found: dict[_Place, list[_Member]] = defaultdict(list)
@@ -52,7 +52,7 @@ def pod_sets(objects: Objects, shapes: Shapes, gang_of: GangOf, taken_at: dateti
                 continue
             shape = shapes.opaque(namespace)
         state, node = _where(pod, nodes)
-        gang = gang_of(namespace, pod)
+        gang = gangs.id_of(namespace, pod.gang, pod.owner)
         found[_Place(shape.id, node, state, gang, pod.unready)].append(
             _Member(pod.created or taken_at, name, pod.started, pod.deletes)
         )

@@ -60,11 +60,9 @@ def shape_of_template(namespace: str, raw: Raw | bytes, owner_kind: str) -> Temp
     template = _template.decode(raw)
     meta = template.metadata or fields.TemplateMeta()
     notes = meta.annotations or fields.PodAnnotations()
-    return Template(
-        recipe_of(namespace, template.spec, notes, owner_kind),
-        bytes(meta.labels),
-        uses(template.spec.volumes or [], ""),
-    )
+    # The claim of an ephemeral volume is made with the pod, so a template has none yet.
+    volumes = tuple(use for use in uses(template.spec.volumes or [], "") if not use.ephemeral)
+    return Template(recipe_of(namespace, template.spec, notes, owner_kind), bytes(meta.labels), volumes)
 
 
 def recipe_of(

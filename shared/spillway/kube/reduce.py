@@ -1,17 +1,24 @@
 """What was read of a cluster to a ClusterSnapshot."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 
+from spillway.kube import buffers, priorities, provisioning
+from spillway.kube.gangs import Gangs
 from spillway.kube.label_readers import Reader
+from spillway.kube.namespaces import namespaces
 from spillway.kube.nodes import is_nameless, no_provider_id, node_of
 from spillway.kube.objects import Objects, paused_gc, unreadable
 from spillway.kube.pod_sets import pod_sets
+from spillway.kube.recipes import Recipe, Template
 from spillway.kube.scheduling import requirements
 from spillway.kube.shapes import Shapes
+from spillway.kube.volumes import Resolver
+from spillway.model.base import Resources
 from spillway.model.cluster import ClusterSnapshot, Node
 from spillway.model.quantity import QuantityError
 from spillway.model.reason import Reason
+from spillway.model.workloads import PriorityList
 
 
 def reduce(
@@ -24,18 +31,50 @@ def reduce(
     with paused_gc():
         warnings = [reason for reasons in objects.unreadable.values() for reason in reasons.values()]
         nodes = list(_nodes(objects, taken_at, warnings))
-        recipes = (pod.recipe for pod in objects.of("Pod").values() if pod.recipe is not None)
-        shapes = Shapes(recipes, _budgets(objects), label_keys)
-        pods = tuple(pod_sets(objects, shapes, lambda namespace, pod: "", taken_at, warnings))
+        wanted = buffers.wanted(objects.of)
+        templates = [*(one.template for one in wanted if one.template), *provisioning.templates(objects.of)]
+        shapes = Shapes(_recipes(objects, templates), _budgets(objects), label_keys)
+        resolver = Resolver(objects)
+
+        def shape_of(namespace: str, template: Template) -> tuple[str, Resources]:
+            shape = shapes.of_template(template, resolver.needs(namespace, template.volumes, ""))
+            return shape.id, shape.requests
+
+        together = Gangs(objects.of)
+        pods = tuple(pod_sets(objects, shapes, resolver, together, taken_at, warnings))
+        kept_free = tuple(buffers.buffers(wanted, shape_of))
+        asked = tuple(provisioning.requests(objects.of, shape_of))
+        order = _priorities(objects, warnings)
+        found = shapes.all()
+        warnings += together.warnings
     return ClusterSnapshot(
         cluster=cluster,
         taken_at=taken_at,
         nodes=tuple(sorted(nodes, key=lambda n: n.name)),
-        shapes=tuple(shapes.all()),
+        shapes=tuple(found),
         pods=pods,
+        namespaces=tuple(namespaces(objects.of("Namespace"), found)),
+        gangs=together.all(),
+        buffers=kept_free,
+        provisioning_requests=asked,
+        priorities=order,
         server_version=server_version,
         warnings=tuple(sorted(set(warnings), key=lambda w: (w.code, w.text))),
     )
+
+
+def _recipes(objects: Objects, templates: Iterable[Template]) -> Iterator[Recipe]:
+    yield from (pod.recipe for pod in objects.of("Pod").values() if pod.recipe is not None)
+    yield from (template.recipe for template in templates)
+
+
+def _priorities(objects: Objects, warnings: list[Reason]) -> tuple[PriorityList, ...]:
+    key = (priorities.NAMESPACE, priorities.NAME)
+    try:
+        return priorities.priorities(objects.of("ConfigMap").get(key, "{}"))
+    except ValueError as error:
+        warnings.append(unreadable(f"configmap {'/'.join(key)}", str(error)))
+        return ()
 
 
 def _nodes(objects: Objects, taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:

@@ -1,7 +1,7 @@
 """Pods and templates to shapes: what no rule tells apart is one."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -86,13 +86,6 @@ class Shapes:
                 raise ShapeError(f"labels: {error}") from error
             self._labels[key] = tuple(self._readers.kept(recipe.namespace, found, known.own_keys).items())
         return self._labels[key]
-
-
-def namespace_keys(shapes: Iterable[PodShape]) -> Iterator[str]:
-    """Labels of namespaces that the rules of these shapes read."""
-    for shape in shapes:
-        for term in (*shape.pod_affinity, *shape.pod_anti_affinity):
-            yield from (r.key for r in term.namespace_selector or ())
 
 
 def _read(recipe: Recipe) -> _Known | str:

@@ -61,6 +61,7 @@ class Code(StrEnum):
     OTHER_OWNER = "other_owner"
     NO_PROVIDER_ID = "no_provider_id"
     CLOCK_SKEW = "clock_skew"
+    GANG_UNKNOWN = "gang_unknown"
 
 
 class Reason(Model, frozen=True):

@@ -1,0 +1,142 @@
+"""CapacityBuffers: room that is to be kept free for pods that are not there yet.
+
+Source: cluster-autoscaler/apis/capacitybuffer/autoscaling.x-k8s.io/v1. What its controller writes into the status is not asked
+for: a cluster need not have that controller.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from spillway.kube import fields
+from spillway.kube.kinds import kind_in
+from spillway.kube.owners import Controller
+from spillway.kube.recipes import Template, shape_of_template
+from spillway.model import quantity
+from spillway.model.base import Resources
+from spillway.model.workloads import CapacityBuffer
+
+KIND = "CapacityBuffer.autoscaling.x-k8s.io"
+STRATEGY = "active-capacity"  # the only one of the API
+_SCALABLE = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
+Of = Callable[[str], Mapping[tuple[str, str], Any]]
+ShapeOf = Callable[[str, Template], tuple[str, Resources]]
+"""A namespace and a template to the id and the requests of its shape. Raises ValueError, which says what does not read."""
+
+
+class _Named(fields.Part):
+    name: str = ""
+
+
+class _Scalable(fields.Part):
+    kind: str = ""
+    name: str = ""
+    api_group: str = ""
+
+
+class _Spec(fields.Part):
+    provisioning_strategy: str | None = None
+    pod_template_ref: _Named | None = None
+    scalable_ref: _Scalable | None = None
+    replicas: int | None = None
+    percentage: int | None = None
+    limits: fields.Amounts | None = None
+
+
+class _Buffer(fields.Part):
+    metadata: fields.BareMeta
+    spec: _Spec | None = None
+
+
+_buffer = msgspec.json.Decoder(_Buffer)
+
+
+class Wanted(NamedTuple):
+    """A buffer, and of what its pods would be made: `scale` is how many pods the object wants that it goes by."""
+
+    namespace: str
+    name: str
+    spec: _Spec
+    template: Template | None = None
+    scale: int | None = None
+    problem: str = ""
+
+
+def read(raw: Raw | bytes) -> tuple[tuple[str, str], _Spec]:
+    found = _buffer.decode(raw)
+    return (found.metadata.namespace or "default", found.metadata.name), found.spec or _Spec()
+
+
+def wanted(of: Of) -> list[Wanted]:
+    """All buffers by namespace and name; `of` gives the kept objects of a kind."""
+    return [
+        _resolved(of, namespace, name, spec) for (namespace, name), spec in sorted(of(KIND).items(), key=lambda one: one[0])
+    ]
+
+
+def buffers(found: Iterable[Wanted], shape_of: ShapeOf) -> Iterable[CapacityBuffer]:
+    for one in found:
+        if one.template is None:
+            yield CapacityBuffer(namespace=one.namespace, name=one.name, problem=one.problem)
+            continue
+        try:
+            shape, requests = shape_of(one.namespace, one.template)
+            pods = _pods(one.spec, one.scale, requests)
+        except ValueError as error:
+            yield CapacityBuffer(namespace=one.namespace, name=one.name, problem=str(error))
+        else:
+            yield CapacityBuffer(namespace=one.namespace, name=one.name, shape=shape, pods=pods)
+
+
+def _resolved(of: Of, namespace: str, name: str, spec: _Spec) -> Wanted:
+    if spec.provisioning_strategy not in (None, "", STRATEGY):
+        return Wanted(namespace, name, spec, problem=f"its strategy {spec.provisioning_strategy} is not {STRATEGY}")
+    if spec.pod_template_ref:
+        template = of("PodTemplate").get((namespace, spec.pod_template_ref.name))
+        missing = f"there is no PodTemplate {namespace}/{spec.pod_template_ref.name}"
+        return Wanted(namespace, name, spec, template, problem="" if template else missing)
+    if spec.scalable_ref is None:
+        return Wanted(namespace, name, spec, problem="it names neither a pod template nor what it scales with")
+    return _scaled(of, namespace, name, spec, spec.scalable_ref)
+
+
+def _scaled(of: Of, namespace: str, name: str, spec: _Spec, ref: _Scalable) -> Wanted:
+    kind = kind_in(f"{ref.api_group}/", ref.kind)
+    found: Controller | None = None
+    if kind == "Deployment":
+        found = _newest(of, namespace, ref.name)
+    elif kind in _SCALABLE:
+        found = of(kind).get((namespace, ref.name))
+    else:
+        return Wanted(namespace, name, spec, problem=f"what a {kind} makes pods of is not read")
+    if found is None or not found.template:
+        return Wanted(namespace, name, spec, problem=f"there is no {kind} {namespace}/{ref.name}")
+    try:
+        template = shape_of_template(namespace, found.template, "")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Wanted(namespace, name, spec, problem=f"the template of {kind} {namespace}/{ref.name} does not read: {error}")
+    return Wanted(namespace, name, spec, template, found.replicas if found.wanted is None else found.wanted)
+
+
+def _newest(of: Of, namespace: str, deployment: str) -> Controller | None:
+    """The ReplicaSet of a Deployment's newest revision, which has its template."""
+    sets = [
+        found
+        for (where, _), found in of("ReplicaSet").items()
+        if where == namespace and found.owner and (found.owner.kind, found.owner.name) == ("Deployment", deployment)
+    ]
+    return max(sets, key=lambda found: found.revision, default=None)
+
+
+def _pods(spec: _Spec, scale: int | None, requests: Resources) -> int:
+    """The larger of replicas and percentage, as far as the limits go; the limits alone where neither is said."""
+    counts = [] if spec.replicas is None else [max(0, spec.replicas)]
+    if spec.percentage is not None and scale is not None:
+        counts.append(max(1, -(-spec.percentage * scale // 100)) if spec.percentage > 0 else 0)
+    limits = quantity.resources(spec.limits or {})
+    fit = [limit // requests[name] for name, limit in limits.items() if requests.get(name)]
+    if not counts and not fit:
+        raise ValueError("it says neither replicas nor a percentage, nor a limit of what its pods ask for")
+    return max(0, min([max(counts), *fit] if counts else fit))

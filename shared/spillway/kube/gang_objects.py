@@ -1,0 +1,211 @@
+"""How many pods make a gang, from the objects of each API that has gangs."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from spillway.kube.fields import Amounts, OwnerReference, Part
+
+_NOTHING: Amounts = {}
+
+
+class Group(NamedTuple):
+    """Pods by part; all parts start together, or each for itself where they are `apart`.
+
+    `resources` are the least that it asks for in all; `owners` the uids of what it was made for.
+    """
+
+    parts: Mapping[str, int]
+    apart: bool = False
+    resources: Amounts = _NOTHING
+    owners: tuple[str, ...] = ()
+
+
+class _Meta(Part):
+    name: str
+    namespace: str | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class _MemberSpec(Part):
+    min_member: int | None = None
+    min_resources: Amounts | None = None
+
+
+class _MemberGroup(Part):
+    """PodGroup of scheduling.x-k8s.io and of scheduling.volcano.sh."""
+
+    metadata: _Meta
+    spec: _MemberSpec | None = None
+
+
+class _GangPolicy(Part):
+    min_count: int = 0
+
+
+class _Policy(Part):
+    gang: _GangPolicy | None = None
+
+
+class _PodGroupSpec(Part):
+    scheduling_policy: _Policy | None = None
+
+
+class _PodGroup(Part):
+    """PodGroup of scheduling.k8s.io."""
+
+    metadata: _Meta
+    spec: _PodGroupSpec | None = None
+
+
+class _OldPodGroup(Part):
+    name: str = ""
+    policy: _Policy | None = None
+
+
+class _WorkloadSpec(Part):
+    pod_groups: list[_OldPodGroup] | None = None
+
+
+class _Workload(Part):
+    """Workload of scheduling.k8s.io/v1alpha1; later versions have PodGroup objects instead."""
+
+    metadata: _Meta
+    spec: _WorkloadSpec | None = None
+
+
+class _Counted(Part):
+    name: str = ""
+    count: int | None = None
+    min_count: int | None = None
+
+
+class _KueueSpec(Part):
+    pod_sets: list[_Counted] | None = None
+
+
+class _Admission(Part):
+    pod_set_assignments: list[_Counted] | None = None
+
+
+class _KueueStatus(Part):
+    admission: _Admission | None = None
+    reclaimable_pods: list[_Counted] | None = None
+
+
+class _KueueWorkload(Part):
+    metadata: _Meta
+    spec: _KueueSpec | None = None
+    status: _KueueStatus | None = None
+
+
+class _JobSpec(Part):
+    parallelism: int | None = None
+    completions: int | None = None
+
+
+class _JobTemplate(Part):
+    spec: _JobSpec | None = None
+
+
+class _ReplicatedJob(Part):
+    name: str = ""
+    replicas: int | None = None
+    template: _JobTemplate | None = None
+    depends_on: list[Part] | None = None
+
+
+class _Startup(Part):
+    startup_policy_order: str = ""
+
+
+class _JobSetSpec(Part):
+    replicated_jobs: list[_ReplicatedJob] | None = None
+    startup_policy: _Startup | None = None
+
+
+class _ReplicatedJobStatus(Part):
+    name: str = ""
+    succeeded: int = 0
+
+
+class _JobSetStatus(Part):
+    replicated_jobs_status: list[_ReplicatedJobStatus] | None = None
+
+
+class _JobSet(Part):
+    metadata: _Meta
+    spec: _JobSetSpec | None = None
+    status: _JobSetStatus | None = None
+
+
+_member_group = msgspec.json.Decoder(_MemberGroup)
+_pod_group = msgspec.json.Decoder(_PodGroup)
+_workload = msgspec.json.Decoder(_Workload)
+_kueue_workload = msgspec.json.Decoder(_KueueWorkload)
+_job_set = msgspec.json.Decoder(_JobSet)
+
+
+def read_member_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
+    found = _member_group.decode(raw)
+    spec = found.spec or _MemberSpec()
+    return _key(found.metadata), Group({"": spec.min_member or 0}, resources=spec.min_resources or _NOTHING)
+
+
+def read_pod_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
+    """One without the gang policy starts its pods one by one."""
+    found = _pod_group.decode(raw)
+    return _key(found.metadata), Group({"": _least(found.spec.scheduling_policy if found.spec else None)})
+
+
+def read_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
+    found = _workload.decode(raw)
+    groups = (found.spec.pod_groups if found.spec else None) or ()
+    return _key(found.metadata), Group({group.name: _least(group.policy) for group in groups}, apart=True)
+
+
+def read_kueue_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
+    """As many as were admitted, before that as many as may be; less those that need no room any more."""
+    found = _kueue_workload.decode(raw)
+    spec, status = found.spec or _KueueSpec(), found.status or _KueueStatus()
+    admitted = status.admission or _Admission()
+    parts = {one.name: _or(one.min_count, one.count or 0) for one in spec.pod_sets or ()}
+    parts |= {one.name: one.count for one in admitted.pod_set_assignments or () if one.count is not None}
+    for done in status.reclaimable_pods or ():
+        parts[done.name] = max(0, parts.get(done.name, 0) - (done.count or 0))
+    owners = tuple(owner.uid for owner in found.metadata.owner_references or ())
+    return _key(found.metadata), Group(parts, owners=owners)
+
+
+def read_job_set(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
+    """All pods of all jobs that have not succeeded; each replicated job for itself where one waits for another."""
+    found = _job_set.decode(raw)
+    spec, status = found.spec or _JobSetSpec(), found.status or _JobSetStatus()
+    succeeded = {one.name: one.succeeded for one in status.replicated_jobs_status or ()}
+    jobs = spec.replicated_jobs or ()
+    in_turn = spec.startup_policy is not None and spec.startup_policy.startup_policy_order == "InOrder"
+    return _key(found.metadata), Group(
+        {job.name: _pods(job) * max(0, _or(job.replicas, 1) - succeeded.get(job.name, 0)) for job in jobs},
+        apart=in_turn or any(job.depends_on for job in jobs),
+    )
+
+
+def _pods(job: _ReplicatedJob) -> int:
+    """Of one of its replicas."""
+    spec = (job.template.spec if job.template else None) or _JobSpec()
+    parallelism = _or(spec.parallelism, 1)
+    return min(parallelism, _or(spec.completions, parallelism))
+
+
+def _least(policy: _Policy | None) -> int:
+    return policy.gang.min_count if policy and policy.gang else 0
+
+
+def _or(number: int | None, default: int) -> int:
+    return default if number is None else number
+
+
+def _key(meta: _Meta) -> tuple[str, str]:
+    return meta.namespace or "default", meta.name
