@@ -118,6 +118,7 @@ class ControlPlane:
         self.ca_file, self.kubeconfig = self.folder / "certs" / "apiserver.crt", self.folder / "kubeconfig"
         self.tokens = credentials.write_tokens(self.folder / "tokens.csv")
         credentials.write_key(self.folder / "service-accounts.pem")
+        credentials.write_authority(self.folder / "clients.crt", self.folder / "clients.key")
         credentials.write_kubeconfig(self.kubeconfig, self.url, self.ca_file, self.tokens)
         credentials.write_kubeconfig(self._schedulers, self.url, self.ca_file, {SCHEDULER: self.tokens[SCHEDULER]})
         processes.start("etcd", self._etcd(f"http://127.0.0.1:{peer_port}"))
@@ -158,6 +159,7 @@ class ControlPlane:
             str(self._binaries.apiserver), f"--etcd-servers={self.etcd_url}", "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={self.folder / 'certs'}",
             f"--token-auth-file={self.folder / 'tokens.csv'}", "--authorization-mode=RBAC", "--anonymous-auth=false",
+            f"--client-ca-file={self.folder / 'clients.crt'}",
             "--service-cluster-ip-range=10.0.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
             # Pods come without service accounts; no controller runs here that would take off taints and protections.
@@ -186,6 +188,8 @@ class ControlPlane:
             str(self._binaries.controller_manager), f"--kubeconfig={self.kubeconfig}", "--leader-elect=false",
             "--bind-address=127.0.0.1", f"--secure-port={port}", f"--tls-cert-file={self.ca_file}",
             f"--tls-private-key-file={self.ca_file.with_suffix('.key')}",
+            f"--cluster-signing-cert-file={self.folder / 'clients.crt'}",
+            f"--cluster-signing-key-file={self.folder / 'clients.key'}",
             f"--controllers={','.join(self._controllers)}", "--kube-api-qps=5000", "--kube-api-burst=10000",
         ]  # fmt: skip
 
