@@ -54,7 +54,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def _read(policy: Policy) -> Reading:
-    reading = read(connect(partial(access, env())))
+    reading = read(connect(partial(access, env())), policy.pod_label_keys)
     if not reading.snapshot.nodes and not policy.may_be_empty:
         raise ClusterEmpty(env().cluster)
     age_s = (clock.utcnow() - reading.snapshot.taken_at).total_seconds()

@@ -70,10 +70,11 @@ def read(folder: Path) -> Dump:
         raise DumpError(str(folder), "", "there is no such folder. docs/dump.md says how to make one")
     meta = _read_meta(folder / "meta.json")
     policy_file = folder / "policy.yaml"
+    policy = read_policy(policy_file) if policy_file.exists() else Policy()
     return Dump(
-        cluster=_read_cluster(folder / "cluster", meta),
+        cluster=_read_cluster(folder / "cluster", meta, policy),
         fleet=_read_fleet(folder / "fleet", meta),
-        policy=read_policy(policy_file) if policy_file.exists() else Policy(),
+        policy=policy,
         memory=_read_memory(folder / "memory.json"),
         now=meta.now,
     )
@@ -107,7 +108,7 @@ def _read_memory(file: Path) -> Memory:
         raise DumpError(str(file), "", no_json(error)) from error
 
 
-def _read_cluster(folder: Path, meta: Meta) -> ClusterSnapshot:
+def _read_cluster(folder: Path, meta: Meta, policy: Policy) -> ClusterSnapshot:
     if not folder.is_dir():
         raise DumpError(str(folder), "", "the folder is missing; it holds what `kubectl get … -o json` printed")
     objects, version = Objects(), ""
@@ -121,7 +122,9 @@ def _read_cluster(folder: Path, meta: Meta) -> ClusterSnapshot:
             objects.add(raw)
         except msgspec.ValidationError as error:
             raise DumpError(str(file), *field(error)) from error
-    return named(reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version))
+    return named(
+        reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version, label_keys=policy.pod_label_keys)
+    )
 
 
 def _check_kubernetes(file: Path, top: Mapping[str, msgspec.Raw]) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -106,13 +107,14 @@ class Reader:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self.session.unavailable(f"get /version: the answer is no JSON: {error}") from error
 
-    def snapshot(self, server_version: str) -> ClusterSnapshot:
+    def snapshot(self, server_version: str, label_keys: Collection[str]) -> ClusterSnapshot:
         """What was read, reduced, with a warning when the server's clock and ours differ."""
         seen = reduce(
             self.objects,
             cluster=self.session.cluster,
             taken_at=self.taken_at or clock.utcnow(),
             server_version=server_version,
+            label_keys=label_keys,
         )
         if self.skew is None or abs(self.skew) <= _SKEW:
             return seen
@@ -120,13 +122,16 @@ class Reader:
         return msgspec.structs.replace(seen, warnings=tuple(warnings))
 
 
-def read(session: Session) -> Reading:
-    """The cluster as it is now. Raises ClusterUnauthorized, ClusterForbidden or ClusterUnavailable: half a view is none."""
+def read(session: Session, label_keys: Collection[str] = ()) -> Reading:
+    """The cluster as it is now; `label_keys` are labels of pods that the policy reads.
+
+    Raises ClusterUnauthorized, ClusterForbidden or ClusterUnavailable: half a view is none.
+    """
     reader = Reader(session, Objects())
     with paused_gc():
         version = reader.server_version()
         reader.read_all()
-        return Reading(reader.snapshot(version), reader.requests, reader.body_bytes)
+        return Reading(reader.snapshot(version, label_keys), reader.requests, reader.body_bytes)
 
 
 def _date(answer: Answer) -> datetime | None:

@@ -126,7 +126,7 @@ class Summary(Model, frozen=True, omit_defaults=False):
 
 
 class Placement(Model, frozen=True, omit_defaults=False):
-    """`pods` pending pods of a shape, from the `first` in queue order on (those that are nominated come last, by node),
+    """`pods` pending pods of a shape, from the `first` in the order of `planner.queues` on,
     go to `target`: a node's name, an instance id that has no node yet, or `region/group#k`, the k-th node still to come
     to that group."""
 

@@ -6,12 +6,22 @@ Every field is optional. Amounts are Kubernetes quantities; a name that ends in 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    model_validator,
+)
 
 from spillway.model import quantity
 from spillway.model.plan import AtDeadline, Why
+from spillway.model.selector import Requirement
 
 
 def _is_quantity(value: str | int | float) -> str:
@@ -62,10 +72,46 @@ class Namespaces(_Section):
     exclude: tuple[str, ...] = ()
 
 
+class SelectorExpression(_Section):
+    key: str = Field(min_length=1)
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_the_values_of_its_operator(self) -> Self:
+        if bool(self.values) != (self.operator in ("In", "NotIn")):
+            raise ValueError(f"{self.operator} {'takes no' if self.values else 'needs'} values")
+        return self
+
+
+class LabelSelector(_Section):
+    """As in a Kubernetes manifest, spelling and all; all of it holds together."""
+
+    match_labels: Mapping[str, str] = Field({}, alias="matchLabels")
+    match_expressions: tuple[SelectorExpression, ...] = Field((), alias="matchExpressions")
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        labels = (Requirement(key=key, operator="In", values=(value,)) for key, value in self.match_labels.items())
+        return (*labels, *(Requirement(key=e.key, operator=e.operator, values=e.values) for e in self.match_expressions))
+
+
 class Pods(_Section):
+    selector: LabelSelector = Field(
+        LabelSelector(), description="Waiting pods that it does not match are no demand; running pods always keep their nodes"
+    )
     new_pod_delay_s: Seconds = Field(0, description="A younger pod is no demand yet: its controller may still move it")
     priority_cutoff: int = Field(-10, description="Pods below it ask for nothing and keep no node (Cluster Autoscaler's)")
     scheduler_names: tuple[str, ...] = Field(("default-scheduler",), description="Pods of other schedulers are no demand")
+    bypass_scheduler_names: tuple[str, ...] = Field(
+        (), description="Of those, schedulers that write no condition: pods that they have not placed are demand at once"
+    )
+
+    @model_validator(mode="after")
+    def _bypasses_known_schedulers(self) -> Self:
+        unknown = sorted(set(self.bypass_scheduler_names).difference(self.scheduler_names))
+        if unknown:
+            raise ValueError(f"bypass_scheduler_names: {', '.join(unknown)} must be among scheduler_names, too")
+        return self
 
 
 class Nodes(_Section):
@@ -206,6 +252,11 @@ class Policy(_Section):
     strict_ownership: bool = Field(False, description="Refuse groups with a scaling policy, a schedule or another autoscaler")
     mode: Mode = Mode.RUN
     groups: Mapping[str, GroupOverride] = {}
+
+    @property
+    def pod_label_keys(self) -> frozenset[str]:
+        """Labels of pods that it reads, and that a snapshot must therefore hold."""
+        return frozenset(requirement.key for requirement in self.pods.selector.requirements())
 
     def for_group(self, name: str) -> GroupPolicy:
         """The policy of one group: globs first in their order, then its exact name; later ones win field by field."""

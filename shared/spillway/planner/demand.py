@@ -8,14 +8,20 @@ from spillway.model.cluster import PodSet, PodShape, PodState
 from spillway.model.plan import Placement
 from spillway.model.policy import Policy
 from spillway.planner.amounts import Need
+from spillway.planner.durations import duration_s
+from spillway.planner.queues import queues
+from spillway.planner.rules.requirement import matches
 from spillway.planner.view import View
+
+SCALE_UP_DELAY = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 
 
 @dataclass
 class Lot:
     """Pods of one shape that wait. `left` of them have no place yet; `kind` is the shape's in `Fit`.
 
-    `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names.
+    `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names. `offset`
+    is where they begin among all pods of their shape that wait, as Placement counts them.
     """
 
     shape: PodShape
@@ -25,6 +31,7 @@ class Lot:
     need: Need = ()
     kind: int = 0
     left: int = 0
+    offset: int = 0
 
     def __post_init__(self) -> None:
         self.left = self.count
@@ -35,7 +42,7 @@ class Lot:
 
     def place(self, target: str, pods: int) -> Placement:
         """Takes the next `pods` of the queue."""
-        first = self.count - self.left
+        first = self.offset + self.count - self.left
         self.left -= pods
         return Placement(target=target, shape=self.shape.id, first=first, pods=pods)
 
@@ -77,14 +84,19 @@ def items(lots: Iterable[Lot]) -> list[Item]:
 
 def waiting(view: View) -> list[Lot]:
     """All demand in queue order."""
-    limit = view.now - timedelta(seconds=view.policy.pods.new_pod_delay_s)
     lots = []
-    for pods in view.cluster.pods:
-        shape = view.shapes[pods.shape]
-        if pods.state == PodState.UNSCHEDULABLE and asks(shape, view.policy):
-            old_enough = sum(created <= limit for created in pods.created)
+    for shape_id, queue in queues(view.cluster).items():
+        shape = view.shapes[shape_id]
+        if not asks(shape, view.policy):
+            continue
+        limit = view.now - timedelta(seconds=delay_s(shape, view.policy))
+        states = (PodState.UNSCHEDULABLE, PodState.UNSEEN)[: 2 if _is_bypassed(shape, view.policy) else 1]
+        for state in states:
+            created, names = queue.of(state)
+            old_enough = sum(moment <= limit for moment in created)
             if old_enough:
-                lots.append(Lot(shape, pods, old_enough))
+                pods = PodSet(shape=shape_id, state=state, names=names, created=created)
+                lots.append(Lot(shape, pods, old_enough, offset=queue.before(state)))
     return sorted([*lots, *_moving(view)], key=lambda lot: lot.rank)
 
 
@@ -100,7 +112,7 @@ def _moving(view: View) -> Iterable[Lot]:
                     found.setdefault(pods.shape, []).extend(zip(pods.created, pods.names, strict=True))
     for shape_id, members in found.items():
         shape = view.shapes[shape_id]
-        if asks(shape, view.policy):
+        if asks(shape, view.policy) and not shape.resource_claims:
             created, names = zip(*sorted(members), strict=True)
             yield Lot(
                 shape, PodSet(shape=shape_id, state=PodState.BOUND, names=names, created=created), len(names), moving=True
@@ -116,16 +128,27 @@ def asks(shape: PodShape, policy: Policy) -> bool:
         and shape.scheduler_name in policy.pods.scheduler_names
         and (not include or shape.namespace in include)
         and shape.namespace not in exclude
+        and all(matches(requirement, shape.labels) for requirement in policy.pods.selector.requirements())
     )
+
+
+def delay_s(shape: PodShape, policy: Policy) -> float:
+    """How old a pod must be to be demand: the policy's delay, or a longer one of its own."""
+    own = duration_s(shape.annotations.get(SCALE_UP_DELAY, ""))
+    return max(policy.pods.new_pod_delay_s, own or 0)
+
+
+def _is_bypassed(shape: PodShape, policy: Policy) -> bool:
+    return shape.scheduler_name in policy.pods.bypass_scheduler_names
 
 
 def nominated(view: View) -> Iterator[Placement]:
     """Pods for which the scheduler is making room already: they hold it, and ask for no node."""
-    first = {pods.shape: len(pods.names) for pods in view.cluster.pods if pods.state == PodState.UNSCHEDULABLE}
+    first = {shape: queue.before(PodState.NOMINATED) for shape, queue in queues(view.cluster).items()}
     for live in view.nodes:
         for pods in live.pods:
             if pods.state == PodState.NOMINATED:
-                number = first.get(pods.shape, 0)
+                number = first[pods.shape]
                 first[pods.shape] = number + len(pods.names)
                 if asks(view.shapes[pods.shape], view.policy):
                     yield Placement(target=live.node.name, shape=pods.shape, first=number, pods=len(pods.names))

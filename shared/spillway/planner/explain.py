@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from spillway.model.base import encode
-from spillway.model.cluster import ClusterSnapshot, PodState
+from spillway.model.cluster import ClusterSnapshot
 from spillway.model.fleet import FleetSnapshot
 from spillway.model.plan import Plan
+from spillway.planner.queues import queues
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -25,26 +26,16 @@ def assignments(plan: Plan, cluster: ClusterSnapshot, fleet: FleetSnapshot | Non
     """
     shared = _shared(plan, fleet)
     spaces = {shape.id: shape.namespace for shape in cluster.shapes}
-    queues = _queues(cluster)
+    names_of = {shape: queue.names for shape, queue in queues(cluster).items()}
     found: list[dict[str, Any]] = []
     for placement in plan.placements:
         node = _shown(placement.target, shared)
-        pods = queues[placement.shape][placement.first : placement.first + placement.pods]
+        pods = names_of[placement.shape][placement.first : placement.first + placement.pods]
         names = [f"{spaces[placement.shape]}/{name}" for name in pods]
         if found and found[-1]["node"] == node:
             found[-1]["pods"] += names
         else:
             found.append({"node": node, "pods": names})
-    return found
-
-
-def _queues(cluster: ClusterSnapshot) -> dict[str, list[str]]:
-    """Names by shape, as Placement counts them: those that wait for a node, then those nominated, by node."""
-    found: dict[str, list[str]] = {}
-    for state in (PodState.UNSCHEDULABLE, PodState.NOMINATED):
-        for pods in sorted(cluster.pods, key=lambda pods: pods.node):
-            if pods.state == state:
-                found.setdefault(pods.shape, []).extend(pods.names)
     return found
 
 
