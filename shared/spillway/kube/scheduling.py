@@ -1,15 +1,22 @@
 """The scheduling rules of a pod, from their raw JSON: affinity, spread and tolerations.
 
+Where their order means nothing they are sorted, so that pods whose rules say the same in another order are one shape.
 Source of the meanings: k8s.io/api/core/v1/types.go. What the API server would default is defaulted here,
 so that a hand-written dump means the same as a live object.
 """
+
+from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
 
 from spillway.kube.fields import ABSENT, LabelSelector, Part, SelectorExpression
 from spillway.model import cluster as model
+from spillway.model.base import Model, encode
 from spillway.model.selector import NodeSelectorTerm, PreferredTerm, Requirement
+
+M = TypeVar("M", bound=Model)
 
 
 class _NodeTerm(Part):
@@ -97,7 +104,7 @@ def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | No
     if selector is None:
         return None
     labels = (Requirement(key=k, operator="In", values=(v,)) for k, v in sorted((selector.match_labels or {}).items()))
-    return (*labels, *_expressions(selector.match_expressions))
+    return tuple(sorted({*labels, *_expressions(selector.match_expressions)}, key=encode))
 
 
 def affinity(raw: Raw, namespace: str) -> Affinity:
@@ -107,8 +114,8 @@ def affinity(raw: Raw, namespace: str) -> Affinity:
         return Affinity()
     nodes = found.node_affinity or _NodeAffinity()
     return Affinity(
-        nodes=None if nodes.required is None else tuple(_node_term(t) for t in nodes.required.node_selector_terms),
-        preferred_nodes=tuple(PreferredTerm(weight=t.weight, term=_node_term(t.preference)) for t in nodes.preferred or ()),
+        nodes=None if nodes.required is None else _sorted(_node_term(t) for t in nodes.required.node_selector_terms),
+        preferred_nodes=_sorted(PreferredTerm(weight=t.weight, term=_node_term(t.preference)) for t in nodes.preferred or ()),
         pods=_pod_terms(found.pod_affinity, namespace),
         anti=_pod_terms(found.pod_anti_affinity, namespace),
     )
@@ -116,14 +123,14 @@ def affinity(raw: Raw, namespace: str) -> Affinity:
 
 def spread(raw: Raw) -> tuple[model.SpreadConstraint, ...]:
     found = _spread.decode(raw) if raw != ABSENT else None
-    return tuple(
+    return _sorted(
         model.SpreadConstraint(
             topology_key=s.topology_key,
             max_skew=s.max_skew,
             when_unsatisfiable=s.when_unsatisfiable,
             selector=requirements(s.label_selector),
             min_domains=s.min_domains or 1,
-            match_label_keys=tuple(s.match_label_keys or ()),
+            match_label_keys=tuple(sorted(s.match_label_keys or ())),
             node_affinity_policy=s.node_affinity_policy or "Honor",
             node_taints_policy=s.node_taints_policy or "Ignore",
         )
@@ -138,8 +145,12 @@ def tolerations(raw: Raw) -> tuple[model.Toleration, ...]:
     return tuple(model.Toleration(key=k, operator=o, value=v, effect=e) for k, o, v, e in sorted(tolerated))
 
 
+def _sorted(rules: Iterable[M]) -> tuple[M, ...]:
+    return tuple(sorted(rules, key=encode))
+
+
 def _expressions(found: list[SelectorExpression] | None) -> tuple[Requirement, ...]:
-    return tuple(Requirement(key=e.key, operator=e.operator, values=tuple(sorted(e.values or ()))) for e in found or ())
+    return _sorted(Requirement(key=e.key, operator=e.operator, values=tuple(sorted(set(e.values or ())))) for e in found or ())
 
 
 def _node_term(term: _NodeTerm) -> NodeSelectorTerm:
@@ -149,8 +160,8 @@ def _node_term(term: _NodeTerm) -> NodeSelectorTerm:
 def _pod_terms(found: _PodAffinity | None, namespace: str) -> tuple[model.PodAffinityTerm, ...]:
     if found is None:
         return ()
-    required = [_pod_term(t, namespace, 0) for t in found.required or ()]
-    return (*required, *(_pod_term(t.pod_affinity_term, namespace, t.weight) for t in found.preferred or ()))
+    required = _sorted(_pod_term(t, namespace, 0) for t in found.required or ())
+    return (*required, *_sorted(_pod_term(t.pod_affinity_term, namespace, t.weight) for t in found.preferred or ()))
 
 
 def _pod_term(term: _PodTerm, namespace: str, weight: int) -> model.PodAffinityTerm:
@@ -158,9 +169,9 @@ def _pod_term(term: _PodTerm, namespace: str, weight: int) -> model.PodAffinityT
     return model.PodAffinityTerm(
         topology_key=term.topology_key,
         selector=requirements(term.label_selector),
-        namespaces=tuple(sorted(term.namespaces or own)),
+        namespaces=tuple(sorted(set(term.namespaces or own))),
         namespace_selector=requirements(term.namespace_selector),
-        match_label_keys=tuple(term.match_label_keys or ()),
-        mismatch_label_keys=tuple(term.mismatch_label_keys or ()),
+        match_label_keys=tuple(sorted(term.match_label_keys or ())),
+        mismatch_label_keys=tuple(sorted(term.mismatch_label_keys or ())),
         weight=weight,
     )

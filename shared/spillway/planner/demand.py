@@ -9,7 +9,6 @@ from spillway.model.plan import Placement
 from spillway.model.policy import Policy
 from spillway.planner.amounts import Need
 from spillway.planner.durations import duration_s
-from spillway.planner.queues import queues
 from spillway.planner.rules.requirement import matches
 from spillway.planner.view import View
 
@@ -85,7 +84,7 @@ def items(lots: Iterable[Lot]) -> list[Item]:
 def waiting(view: View) -> list[Lot]:
     """All demand in queue order."""
     lots = []
-    for shape_id, queue in queues(view.cluster).items():
+    for shape_id, queue in view.queues.items():
         shape = view.shapes[shape_id]
         if not asks(shape, view.policy):
             continue
@@ -144,7 +143,7 @@ def _is_bypassed(shape: PodShape, policy: Policy) -> bool:
 
 def nominated(view: View) -> Iterator[Placement]:
     """Pods for which the scheduler is making room already: they hold it, and ask for no node."""
-    first = {shape: queue.before(PodState.NOMINATED) for shape, queue in queues(view.cluster).items()}
+    first = {shape: queue.before(PodState.NOMINATED) for shape, queue in view.queues.items()}
     for live in view.nodes:
         for pods in live.pods:
             if pods.state == PodState.NOMINATED:

@@ -109,6 +109,7 @@ class Shrink:
         yield Code.DRAINING, "is being drained by a run under way" if node.name in view.draining else ""
         if live.instance is not None and not live.instance.is_member:
             yield Code.LEAVING, f"is {live.instance.lifecycle} in its group"
+        yield Code.NOT_JUDGED, self._not_judged(live)
         yield Code.BUSY, self._busy(live)
         human = node.unschedulable and not node.cordon
         yield Code.CORDONED_BY_HUMAN, "was cordoned by somebody else" if human else ""
@@ -127,6 +128,14 @@ class Shrink:
         yield Code.PROTECTED, "is protected from scale in" if guarded else ""
         if not node.cordon:
             yield Code.NOT_IDLE_YET, self._not_idle_yet(idle_since, policy.scale_in.idle_s)
+
+    def _not_judged(self, live: LiveNode) -> str:
+        for pods in live.workload:
+            shape = self.view.shapes[pods.shape]
+            if shape.resource_claims:
+                claims = ", ".join(shape.resource_claims)
+                return f"runs {shape.namespace}/{pods.names[0]}, whose resource claims ({claims}) are not judged"
+        return ""
 
     def _busy(self, live: LiveNode) -> str:
         workload = live.workload

@@ -1,6 +1,7 @@
 """Both snapshots as one picture: which node is which instance of which group, and what runs on it."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -9,6 +10,7 @@ from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodS
 from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
 from spillway.model.policy import GroupPolicy, Mode, Policy
+from spillway.planner.queues import Queue, queues
 
 RUNNING = (PodState.BOUND, PodState.TERMINATING)
 EKS_NODE_GROUP = "eks.amazonaws.com/nodegroup"
@@ -77,6 +79,11 @@ class View:
     def is_stale(self) -> bool:
         limit = timedelta(seconds=self.policy.max_snapshot_age_s)
         return self.now - min(self.cluster.taken_at, self.fleet.taken_at) > limit
+
+    @cached_property
+    def queues(self) -> Mapping[str, Queue]:
+        """Pods without a node, by shape."""
+        return queues(self.cluster)
 
     @cached_property
     def is_eks(self) -> bool:
