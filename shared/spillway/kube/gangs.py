@@ -4,6 +4,7 @@ Sources: sigs.k8s.io/scheduler-plugins (coscheduling), volcano.sh/apis, sigs.k8s
 k8s.io/api/scheduling (pods of 1.36 and later name a PodGroup, those of 1.35 a Workload and one of its groups).
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ _JOB_SET_PART = "jobset.sigs.k8s.io/replicatedjob-name"
 _KUEUE = "kueue.x-k8s.io/pod-group-name"
 _COSCHEDULING = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name")
 _MIN_AVAILABLE = "pod-group.scheduling.sigs.k8s.io/min-available"
-_MARKS = tuple(f'"{key}"'.encode() for key in (*_COSCHEDULING, _KUEUE, _JOB_SET))
+_MARK = re.compile("|".join(f'"{re.escape(key)}"' for key in (*_COSCHEDULING, _KUEUE, _JOB_SET)).encode())
 _labels = msgspec.json.Decoder(dict[str, str] | None)
 
 
@@ -48,7 +49,7 @@ def membership(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec
         return Membership(
             GangSource.WORKLOAD, ref.name, "/".join(part for part in (ref.pod_group, ref.pod_group_replica_key) if part)
         )
-    found = _labels.decode(labels) or {} if any(mark in labels for mark in _MARKS) else {}
+    found = _labels.decode(labels) or {} if _MARK.search(labels) else {}
     for key in _COSCHEDULING:
         if name := found.get(key):
             return Membership(GangSource.COSCHEDULING, name, least=_number(found.get(_MIN_AVAILABLE)))

@@ -24,7 +24,7 @@ class Owner(NamedTuple):
     @property
     def shape_kind(self) -> str:
         """As PodShape has it: a DaemonSet is one whoever defines it, as its pods come with every node."""
-        return "DaemonSet" if self.kind.partition(".")[0] == "DaemonSet" else self.kind
+        return "DaemonSet" if self.kind.startswith("DaemonSet.") else self.kind
 
 
 class Controller(NamedTuple):

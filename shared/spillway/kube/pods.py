@@ -1,5 +1,6 @@
 """Kubernetes pods as they are kept: what many share once, and beside it what differs from pod to pod."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +17,7 @@ from spillway.model.cluster import PodState
 _MOST_SHARED = 50_000  # then what was shared is kept anew: a function that stays warm for days must not grow
 _FINISHED = ("Succeeded", "Failed")
 _pod = msgspec.json.Decoder(fields.Pod)
+_NO_NOTES, _NO_STATUS, _NO_CONDITION = fields.PodAnnotations(), fields.PodStatus(), fields.PodCondition()
 T = TypeVar("T")
 
 
@@ -53,11 +55,13 @@ class SeenPods:
         key = (meta.namespace or "default", meta.name)
         if is_finished(pod):
             return key, None
-        notes = meta.annotations or fields.PodAnnotations()
-        status = pod.status or fields.PodStatus()
+        notes = meta.annotations or _NO_NOTES
+        status = pod.status or _NO_STATUS
+        conditions = {one.type: one for one in status.conditions or ()}
         owner = owner_of(meta.owner_references or ())
         owner_kind = owner.shape_kind if owner else ""
-        state, node = state_of(pod)
+        judged = _judged(conditions)
+        state, node = state_of(pod, judged)
         recipe = recipe_of(key[0], spec, notes, owner_kind, status, pinned=owner_kind == "DaemonSet")
         labels = self._once(bytes(meta.labels))
         volumes = uses(spec.volumes, meta.name) if spec.volumes else ()
@@ -71,8 +75,8 @@ class SeenPods:
             uid=meta.uid if any(use.ephemeral for use in volumes) else "",
             owner=self._once(owner) if owner else None,
             gang=membership(labels, notes, spec),
-            judged=_is(status, "PodScheduled", "False", "Unschedulable"),
-            unready=bool(spec.node_name) and not _is(status, "Ready", "True"),
+            judged=judged,
+            unready=bool(spec.node_name) and conditions.get("Ready", _NO_CONDITION).status != "True",
             started=status.start_time,
             deletes=meta.deletion_timestamp,
         )
@@ -98,18 +102,18 @@ def holds_a_node(pod: fields.BarePod) -> bool:
     return bool(pod.spec and pod.spec.node_name) and (pod.status is None or pod.status.phase not in _FINISHED)
 
 
-def state_of(pod: fields.Pod) -> tuple[PodState, str]:
+def state_of(pod: fields.Pod, judged: bool) -> tuple[PodState, str]:
     """The state and the node it speaks of, as the scheduler means it (pkg/scheduler/schedule_one.go)."""
-    status = pod.status or fields.PodStatus()
     if pod.spec.node_name:
         leaving = pod.metadata.deletion_timestamp is not None
         return (PodState.TERMINATING if leaving else PodState.BOUND), pod.spec.node_name
     if pod.spec.scheduling_gates:
         return PodState.GATED, ""
-    if status.nominated_node_name:
-        return PodState.NOMINATED, status.nominated_node_name
-    return (PodState.UNSCHEDULABLE if _is(status, "PodScheduled", "False", "Unschedulable") else PodState.UNSEEN), ""
+    if pod.status and pod.status.nominated_node_name:
+        return PodState.NOMINATED, pod.status.nominated_node_name
+    return (PodState.UNSCHEDULABLE if judged else PodState.UNSEEN), ""
 
 
-def _is(status: fields.PodStatus, kind: str, value: str, reason: str | None = None) -> bool:
-    return any(c.type == kind and c.status == value and (reason is None or c.reason == reason) for c in status.conditions or ())
+def _judged(conditions: Mapping[str, fields.PodCondition]) -> bool:
+    scheduled = conditions.get("PodScheduled", _NO_CONDITION)
+    return (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
