@@ -130,14 +130,6 @@ class SchedulingGroup(Part):
     pod_group_name: str | None = None
 
 
-class WorkloadRef(Part):
-    """Of Kubernetes 1.35."""
-
-    name: str = ""
-    pod_group: str = ""
-    pod_group_replica_key: str | None = None
-
-
 class PodSpec(Part):
     containers: list[Container]
     init_containers: list[Container] | None = None
@@ -154,7 +146,6 @@ class PodSpec(Part):
     scheduler_name: str | None = None
     host_network: bool | None = None
     scheduling_group: SchedulingGroup | None = None
-    workload_ref: WorkloadRef | None = None
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None

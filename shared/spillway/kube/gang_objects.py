@@ -60,22 +60,6 @@ class _PodGroup(Part):
     spec: _PodGroupSpec | None = None
 
 
-class _OldPodGroup(Part):
-    name: str = ""
-    policy: _Policy | None = None
-
-
-class _WorkloadSpec(Part):
-    pod_groups: list[_OldPodGroup] | None = None
-
-
-class _Workload(Part):
-    """Workload of scheduling.k8s.io/v1alpha1; later versions have PodGroup objects instead."""
-
-    metadata: _Meta
-    spec: _WorkloadSpec | None = None
-
-
 class _Counted(Part):
     name: str = ""
     count: int | None = None
@@ -143,7 +127,6 @@ class _JobSet(Part):
 
 _member_group = msgspec.json.Decoder(_MemberGroup)
 _pod_group = msgspec.json.Decoder(_PodGroup)
-_workload = msgspec.json.Decoder(_Workload)
 _kueue_workload = msgspec.json.Decoder(_KueueWorkload)
 _job_set = msgspec.json.Decoder(_JobSet)
 
@@ -157,13 +140,8 @@ def read_member_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
 def read_pod_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
     """One without the gang policy starts its pods one by one."""
     found = _pod_group.decode(raw)
-    return _key(found.metadata), Group({"": _least(found.spec.scheduling_policy if found.spec else None)})
-
-
-def read_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
-    found = _workload.decode(raw)
-    groups = (found.spec.pod_groups if found.spec else None) or ()
-    return _key(found.metadata), Group({group.name: _least(group.policy) for group in groups}, apart=True)
+    policy = found.spec.scheduling_policy if found.spec else None
+    return _key(found.metadata), Group({"": policy.gang.min_count if policy and policy.gang else 0})
 
 
 def read_kueue_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
@@ -197,10 +175,6 @@ def _pods(job: _ReplicatedJob) -> int:
     spec = (job.template.spec if job.template else None) or _JobSpec()
     parallelism = _or(spec.parallelism, 1)
     return min(parallelism, _or(spec.completions, parallelism))
-
-
-def _least(policy: _Policy | None) -> int:
-    return policy.gang.min_count if policy and policy.gang else 0
 
 
 def _or(number: int | None, default: int) -> int:

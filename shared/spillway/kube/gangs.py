@@ -1,11 +1,11 @@
 """Which pods must start together: what they say themselves, joined with what `gang_objects` read.
 
 Sources: sigs.k8s.io/scheduler-plugins (coscheduling), volcano.sh/apis, sigs.k8s.io/kueue, sigs.k8s.io/jobset, and
-k8s.io/api/scheduling (pods of 1.36 and later name a PodGroup, those of 1.35 a Workload and one of its groups).
+k8s.io/api/scheduling, whose PodGroups say it all (a Workload is what they are made from).
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,15 +28,11 @@ _labels = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class Membership(NamedTuple):
-    """What a pod says of its gang: a `part` of what `name` names, of which there may be more than one `copy`.
-
-    `least` pods make it, 0 where the pod does not say.
-    """
+    """What a pod says of its gang: a `part` of what `name` names, and `least` pods, 0 where it does not say."""
 
     source: GangSource
     name: str
     part: str = ""
-    copy: str = ""
     least: int = 0
 
 
@@ -44,11 +40,6 @@ def membership(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec
     """The first that holds: what the scheduler itself is told, then what queues pods, then what makes them."""
     if spec.scheduling_group and spec.scheduling_group.pod_group_name:
         return Membership(GangSource.WORKLOAD, spec.scheduling_group.pod_group_name)
-    if spec.workload_ref:
-        ref = spec.workload_ref
-        return Membership(
-            GangSource.WORKLOAD, ref.name, "/".join(part for part in (ref.pod_group, ref.pod_group_replica_key) if part)
-        )
     found = _labels.decode(labels) or {} if _MARK.search(labels) else {}
     for key in _COSCHEDULING:
         if name := found.get(key):
@@ -95,7 +86,7 @@ class Gangs:
     def _join(self, namespace: str, member: Membership) -> str:
         group = self._group(namespace, member)
         part = member.part if group is None or group.apart else ""
-        name = "/".join(text for text in (member.name, part, member.copy) if text)
+        name = "/".join(text for text in (member.name, part) if text)
         least = member.least or 1
         if group is None:
             says = f"its pods ask for {member.least} of them" if member.least else "its pods do not say how many they are"
@@ -119,12 +110,9 @@ class Gangs:
         return id_
 
     def _group(self, namespace: str, member: Membership) -> Group | None:
-        for kind in _OBJECTS[member.source]:
-            found = self._of(kind).get((namespace, member.name))
-            if found is not None:
-                group: Group = getattr(found, "group", found)  # a ProvisioningRequest is more than a gang
-                return group
-        return None
+        found = self._of(_OBJECTS[member.source]).get((namespace, member.name))
+        group: Group | None = getattr(found, "group", found)  # a ProvisioningRequest is more than a gang
+        return group
 
     def _resources(self, namespace: str, member: Membership, group: Group | None) -> Resources:
         try:
@@ -135,13 +123,13 @@ class Gangs:
             return {}
 
 
-_OBJECTS: Mapping[GangSource, Iterable[str]] = {
-    GangSource.WORKLOAD: ("PodGroup.scheduling.k8s.io", "Workload.scheduling.k8s.io"),
-    GangSource.COSCHEDULING: ("PodGroup.scheduling.x-k8s.io",),
-    GangSource.VOLCANO: ("PodGroup.scheduling.volcano.sh",),
-    GangSource.KUEUE: ("Workload.kueue.x-k8s.io",),
-    GangSource.JOBSET: ("JobSet.jobset.x-k8s.io",),
-    GangSource.PROVISIONING: ("ProvisioningRequest.autoscaling.x-k8s.io",),
+_OBJECTS: Mapping[GangSource, str] = {
+    GangSource.WORKLOAD: "PodGroup.scheduling.k8s.io",
+    GangSource.COSCHEDULING: "PodGroup.scheduling.x-k8s.io",
+    GangSource.VOLCANO: "PodGroup.scheduling.volcano.sh",
+    GangSource.KUEUE: "Workload.kueue.x-k8s.io",
+    GangSource.JOBSET: "JobSet.jobset.x-k8s.io",
+    GangSource.PROVISIONING: "ProvisioningRequest.autoscaling.x-k8s.io",
 }
 
 

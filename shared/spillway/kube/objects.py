@@ -62,7 +62,6 @@ class Objects:
             buffers.KIND: buffers.read,
             provisioning.KIND: provisioning.read,
             "PodGroup.scheduling.k8s.io": gang_objects.read_pod_group,
-            "Workload.scheduling.k8s.io": gang_objects.read_workload,
             "PodGroup.scheduling.x-k8s.io": gang_objects.read_member_group,
             "PodGroup.scheduling.volcano.sh": gang_objects.read_member_group,
             "Workload.kueue.x-k8s.io": gang_objects.read_kueue_workload,
