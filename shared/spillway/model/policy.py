@@ -80,7 +80,7 @@ class SelectorExpression(_Section):
     @model_validator(mode="after")
     def _has_the_values_of_its_operator(self) -> Self:
         if bool(self.values) != (self.operator in ("In", "NotIn")):
-            raise ValueError(f"{self.operator} {'takes no' if self.values else 'needs'} values")
+            raise ValueError(f"values {'must not stand' if self.values else 'are missing'} beside {self.operator}")
         return self
 
 
