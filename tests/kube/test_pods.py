@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from spillway.kube import pods
 from spillway.kube.objects import Objects
 from spillway.kube.reduce import reduce
 from spillway.model.base import encode
@@ -88,7 +89,7 @@ class TestStates:
 class TestWhatDoesNotRead:
     def test_a_pod_with_a_bad_quantity_is_set_aside_by_name_and_the_others_stay(self):
         seen = snapshot_of(pod("good"), pod("bad", cpu="lots"))
-        assert [pods.names for pods in seen.pods] == [("good",)]
+        assert [one.names for one in seen.pods] == [("good",)]
         (warning,) = seen.warnings
         assert warning.code == Code.OBJECT_UNREADABLE
         assert "pod default/bad" in warning.text
@@ -110,7 +111,7 @@ class TestWhatDoesNotRead:
         found = Objects()
         found.add(listed(pod("a"), pod("b")).replace(b'"b"', b'"\xff"'))
         seen = reduce(found, cluster="c", taken_at=NOW)
-        assert [pods.names for pods in seen.pods] == [("a",)]
+        assert [one.names for one in seen.pods] == [("a",)]
         assert len(seen.warnings) == 1
 
     @pytest.mark.parametrize("item", [{"kind": 5}, 3, None])
@@ -146,8 +147,22 @@ class TestReading:
         first, second = (reduce(found, cluster="c", taken_at=NOW) for found in (forth, back))
         assert encode(first) == encode(second)
 
+    def test_what_was_read_may_be_reduced_again_and_again(self):
+        found = Objects()
+        found.add(listed(pod("a", cpu="1", labels={"app": "x"}), pod("b"), node("n1"), budget(app="x")))
+        first, second = (encode(reduce(found, cluster="c", taken_at=NOW)) for _ in range(2))
+        assert first == second
+
+    def test_what_is_shared_is_not_kept_for_ever(self, monkeypatch):
+        """A function stays warm for days, and every job has a name of its own."""
+        monkeypatch.setattr(pods, "_MOST_SHARED", 2)
+        reader = pods.SeenPods()
+        kept = [reader.read(json.dumps(pod(f"p{n}", cpu="1", labels={"job": f"j{n}"})))[1] for n in range(50)]
+        assert len(reader._shared) <= 3
+        assert len({one.recipe for one in kept}) == 1
+
     def test_an_object_read_twice_counts_once(self):
         found = Objects()
         found.add(listed(pod("a")))
         found.add(listed(pod("a", node="n1")))
-        assert [(pods.names, pods.node) for pods in reduce(found, cluster="c", taken_at=NOW).pods] == [(("a",), "n1")]
+        assert [(one.names, one.node) for one in reduce(found, cluster="c", taken_at=NOW).pods] == [(("a",), "n1")]

@@ -234,6 +234,14 @@ class TestLargeClusters:
 
         assert len(self.cluster(label).shapes) == self.TEMPLATES
 
+    def test_a_volume_claim_of_each_pod(self):
+        """What tells them apart is what its volume asks of a node, not its name."""
+
+        def claim(one: Object, number: int) -> None:
+            one["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-p-{number}"}}]
+
+        assert len(self.cluster(claim).shapes) == self.TEMPLATES
+
     def test_a_selector_that_reads_the_label_of_each_pod_of_one_template(self):
         """Only the pods that it chooses are told apart by it: a 300th of them."""
 

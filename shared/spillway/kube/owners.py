@@ -57,9 +57,14 @@ class _Spec(fields.Part):
     template: Raw = fields.ABSENT
 
 
+class _Status(fields.Part):
+    conditions: list[fields.PodCondition] | None = None
+
+
 class _Object(fields.Part):
     metadata: _Meta
     spec: _Spec | None = None
+    status: _Status | None = None
 
 
 _object = msgspec.json.Decoder(_Object)
@@ -92,12 +97,13 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], Controller]:
 
 def read_job(raw: Raw | bytes) -> tuple[tuple[str, str], Controller]:
     found = _object.decode(raw)
-    spec = found.spec or _Spec()
+    spec, status = found.spec or _Spec(), found.status or _Status()
+    is_done = any(one.type in ("Complete", "Failed") and one.status == "True" for one in status.conditions or ())
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     return _key(found), Controller(
         uid=found.metadata.uid,
         replicas=parallelism if spec.completions is None else min(parallelism, spec.completions),
-        template=bytes(spec.template),
+        template=b"" if is_done else bytes(spec.template),
         owner=owner_of(found.metadata.owner_references or ()),
     )
 
