@@ -188,13 +188,13 @@ def tolerate(key: str, value: str = "", effect: str = "", operator: str = "Equal
 
 def cluster(*objects: Pods | Node, **fields: Any) -> ClusterSnapshot:
     pods = [one for one in objects if isinstance(one, Pods)]
-    return ClusterSnapshot(
-        cluster="test",
-        nodes=tuple(one for one in objects if isinstance(one, Node)),
-        shapes=tuple({one.shape.id: one.shape for one in pods}.values()),
-        pods=tuple(_together(pods)),
-        **{"taken_at": NOW, **fields},
-    )
+    given = {
+        "nodes": tuple(one for one in objects if isinstance(one, Node)),
+        "shapes": tuple({one.shape.id: one.shape for one in pods}.values()),
+        "pods": tuple(_together(pods)),
+        "taken_at": NOW,
+    }
+    return ClusterSnapshot(cluster="test", **given | fields)
 
 
 def _together(pods: Iterable[Pods]) -> Iterable[PodSet]:

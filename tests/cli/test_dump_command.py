@@ -12,8 +12,9 @@ from moto import mock_aws
 
 from spillway.aws import clients, memo
 from spillway.errors import AwsUnavailable
+from spillway.kube import priorities
 from spillway.kube import read as kube
-from spillway.kube.resources import NODES, OTHERS, PODS, PRIORITY_EXPANDER
+from spillway.kube.resources import NODES, OTHERS, PODS
 from spillway_local import cli, dump
 from spillway_local.kube_api import Cluster
 from tests.kube import apis
@@ -89,7 +90,7 @@ def templated(kind: str) -> dict[str, Any]:
 @pytest.mark.feature("CS-03")
 def test_a_dump_holds_every_list_that_a_snapshot_is_read_from(world: World, kubeconfig: Path, tmp_path: Path) -> None:
     apis.install(world.api)
-    for name in (PRIORITY_EXPANDER, "another"):
+    for name in (priorities.NAME, "another"):
         head = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"priorities": "10: [a]"}}
         world.api.add({**head, "metadata": {"name": name, "namespace": "kube-system"}})
     assert run(tmp_path / "dump", kubeconfig) == 0
@@ -98,7 +99,7 @@ def test_a_dump_holds_every_list_that_a_snapshot_is_read_from(world: World, kube
     own = {"resourceclaims.resource.k8s.io", "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"}
     always = {one.name for one in (NODES, PODS, *OTHERS)}
     assert files.keys() == {"version"} | always | own | {one.name for one in apis.NEWEST}
-    assert [one["metadata"]["name"] for one in files["configmaps"]["items"]] == [PRIORITY_EXPANDER]
+    assert [one["metadata"]["name"] for one in files["configmaps"]["items"]] == [priorities.NAME]
 
 
 def test_a_dump_reads_back_as_what_the_live_cluster_says(world: World, kubeconfig: Path, tmp_path: Path) -> None:

@@ -116,8 +116,9 @@ class TestCapacityBuffers:
         ],
     )
     def test_one_that_cannot_be_kept_says_why(self, wants: Object, problem: str):
-        kept = found(buffer(**wants), template())[0]
+        kept, seen = found(buffer(**wants), template())
         assert problem in kept.problem
+        assert [warning.text for warning in seen.warnings] == [f"capacitybuffer default/b is set aside: {kept.problem}"]
         assert (kept.shape, kept.pods) == ("", 0)
 
     def test_a_template_that_does_not_read_is_told_at_its_buffer(self):
@@ -144,7 +145,9 @@ class TestProvisioningRequests:
 
     def test_half_of_what_is_asked_for_is_of_no_use(self):
         sets = [{"podTemplateRef": {"name": name}, "count": 1} for name in ("small", "gone")]
-        (asked,) = snapshot_of(request(*sets), template()).provisioning_requests
+        seen = snapshot_of(request(*sets), template())
+        (asked,) = seen.provisioning_requests
+        assert [warning.text for warning in seen.warnings] == [f"provisioningrequest default/r is set aside: {asked.problem}"]
         assert (asked.pod_sets, asked.problem) == ((), "there is no PodTemplate default/gone")
 
 

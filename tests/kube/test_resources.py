@@ -8,10 +8,10 @@ import pytest
 from msgspec import Raw
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
+from spillway.kube import priorities
 from spillway.kube.kinds import kind_in
 from spillway.kube.objects import Objects
 from spillway.kube.read import Reader
-from spillway.kube.resources import PRIORITY_EXPANDER
 from spillway.kube.session import Answer, Session
 from spillway_local.kube_api import Cluster
 from tests.kube import apis
@@ -169,11 +169,11 @@ def test_an_api_that_is_there_and_may_not_be_read_is_named(world: World):
 
 
 def test_of_all_config_maps_the_priorities_alone_are_read(world: World):
-    for name, namespace in ((PRIORITY_EXPANDER, "kube-system"), ("secret-plans", "kube-system"), (PRIORITY_EXPANDER, "shop")):
+    for name, namespace in ((priorities.NAME, "kube-system"), ("secret-plans", "kube-system"), (priorities.NAME, "shop")):
         head = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"priorities": "{}"}}
         world.api.add({**head, "metadata": {"name": name, "namespace": namespace}})
 
-    assert read(world)["ConfigMap"] == [PRIORITY_EXPANDER]
+    assert read(world)["ConfigMap"] == [priorities.NAME]
 
 
 def test_nodes_are_complete_before_pods_begin_and_pods_before_all_others(world: World, asked: list[str]):

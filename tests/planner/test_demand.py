@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from spillway import planner
@@ -10,6 +11,7 @@ from spillway.model.cluster import PodState
 from spillway.model.memory import Memory
 from spillway.model.policy import Policy
 from spillway.model.policy_document import parse
+from spillway.model.workloads import CapacityBuffer, ProvisioningRequest, RequestedPods
 from spillway.planner.durations import duration_s
 from tests.builders import (
     NOW,
@@ -132,6 +134,37 @@ class TestSelector:
     def test_the_labels_that_it_reads_are_known_to_the_snapshot(self) -> None:
         rules = selecting(matchLabels={"team": "ml"}, matchExpressions=[{"key": "legacy", "operator": "Exists"}])
         assert rules.pod_label_keys == {"team", "legacy"}
+
+
+class TestWhatIsNotPlannedYet:
+    """Said in a warning, never passed over in silence."""
+
+    def warnings(self, *objects: Pods, **asked: Any) -> list[str]:
+        plan = planner.plan(cluster(*objects, **asked), fleet(group("g")), Memory(), Policy(), NOW)
+        return [warning.text for warning in plan.warnings if warning.code == "rules_not_judged"]
+
+    def test_gangs_whose_pods_wait(self) -> None:
+        seen = cluster(pod("a"), pod("b", node="n1"), node("n1"))
+        pods = tuple(msgspec.structs.replace(one, gang=f"volcano/default/{one.names[0]}") for one in seen.pods)
+        assert self.warnings(pods=pods, shapes=seen.shapes, nodes=seen.nodes) == [
+            "the cluster asks for what is not planned yet: 1 gang to start together (their pods are planned one by one)"
+        ]
+
+    def test_room_that_is_asked_for_before_its_pods(self) -> None:
+        asked = {
+            "buffers": tuple(CapacityBuffer(namespace="default", name=name, pods=pods) for name, pods in (("a", 2), ("b", 0))),
+            "provisioning_requests": (
+                ProvisioningRequest(
+                    namespace="default", name="r", class_name="x", pod_sets=(RequestedPods(shape="s", pods=1),)
+                ),
+            ),
+        }
+        assert self.warnings(**asked) == [
+            "the cluster asks for what is not planned yet: 1 CapacityBuffer, 1 ProvisioningRequest"
+        ]
+
+    def test_nothing_where_nothing_is_asked_for(self) -> None:
+        assert self.warnings(pod("a")) == []
 
 
 @pytest.mark.feature("SO-20")

@@ -44,6 +44,8 @@ def reduce(
         pods = tuple(pod_sets(objects, shapes, resolver, together, taken_at, warnings))
         kept_free = tuple(buffers.buffers(wanted, shape_of))
         asked = tuple(provisioning.requests(objects.of, shape_of))
+        warnings += [unreadable(f"capacitybuffer {one.namespace}/{one.name}", one.problem) for one in kept_free if one.problem]
+        warnings += [unreadable(f"provisioningrequest {one.namespace}/{one.name}", one.problem) for one in asked if one.problem]
         order = _priorities(objects, warnings)
         found = shapes.all()
         warnings += together.warnings

@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from spillway import clock
+from spillway.kube import priorities
 from spillway.kube.fields import Part
 from spillway.kube.kinds import kind_in
 from spillway.kube.session import Answer, Session
@@ -19,7 +20,6 @@ from spillway.kube.session import Answer, Session
 T = TypeVar("T")
 Note = Callable[[Answer], None]
 
-PRIORITY_EXPANDER = "cluster-autoscaler-priority-expander"
 _ASKED_EVERY = timedelta(minutes=10)  # an API that is added to a running cluster counts within that time
 
 
@@ -74,7 +74,9 @@ OTHERS = (
     _always("v1", "PodTemplate", "podtemplates"),
     # A list of one name in one namespace: it can be watched like the others, and RBAC grants it by that name.
     replace(
-        _always("v1", "ConfigMap", "configmaps"), namespace="kube-system", field_selector=f"metadata.name={PRIORITY_EXPANDER}"
+        _always("v1", "ConfigMap", "configmaps"),
+        namespace=priorities.NAMESPACE,
+        field_selector=f"metadata.name={priorities.NAME}",
     ),
     _always("apps/v1", "DaemonSet", "daemonsets"),
     _always("apps/v1", "ReplicaSet", "replicasets"),

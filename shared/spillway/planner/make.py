@@ -132,7 +132,7 @@ def _dollars(amount: float) -> float:
 
 def _warnings(seen: View, lots: Sequence[Lot]) -> Iterable[Reason]:
     found = [*seen.cluster.warnings, *seen.fleet.warnings, *supply.warnings(seen), *_silent(seen)]
-    found += unjudged.warnings(seen.policy, lots)
+    found += unjudged.warnings(seen, lots)
     return sorted(set(found), key=lambda warning: (warning.code, warning.text))
 
 

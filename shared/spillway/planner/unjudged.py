@@ -2,21 +2,35 @@
 
 from collections.abc import Iterable, Sequence
 
+from spillway.model.cluster import ClusterSnapshot
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
 from spillway.planner.demand import Lot
 from spillway.planner.rules import UNJUDGED
+from spillway.planner.view import View
 
 
-def warnings(policy: Policy, lots: Sequence[Lot]) -> Iterable[Reason]:
+def warnings(view: View, lots: Sequence[Lot]) -> Iterable[Reason]:
     carried = {name: sum(carries(lot.shape) for lot in lots) for name, carries in UNJUDGED.items()}
     named = [f"{name} ({count} {'shape' if count == 1 else 'shapes'})" for name, count in carried.items() if count]
     if named:
         text = f"pods carry rules that are not judged yet, and are planned by the others: {', '.join(named)}"
         yield Reason(code=Code.RULES_NOT_JUDGED, text=text)
-    if fields := list(_fields(policy)):
+    if asked := list(_asked(view.cluster)):
+        text = f"the cluster asks for what is not planned yet: {', '.join(asked)}"
+        yield Reason(code=Code.RULES_NOT_JUDGED, text=text)
+    if fields := list(_fields(view.policy)):
         text = f"the policy sets fields that are not judged yet and change nothing: {', '.join(fields)}"
         yield Reason(code=Code.RULES_NOT_JUDGED, text=text)
+
+
+def _asked(cluster: ClusterSnapshot) -> Iterable[str]:
+    if gangs := len({pods.gang for pods in cluster.pods if pods.gang and not pods.node}):
+        yield f"{gangs} {'gang' if gangs == 1 else 'gangs'} to start together (their pods are planned one by one)"
+    if buffers := sum(one.pods > 0 for one in cluster.buffers):
+        yield f"{buffers} {'CapacityBuffer' if buffers == 1 else 'CapacityBuffers'}"
+    if requests := sum(bool(one.pod_sets) for one in cluster.provisioning_requests):
+        yield f"{requests} {'ProvisioningRequest' if requests == 1 else 'ProvisioningRequests'}"
 
 
 def _fields(policy: Policy) -> Iterable[str]:
