@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from spillway.model.base import encode
 from spillway.model.cluster import ClusterSnapshot
 from spillway.model.reason import Code
 from spillway.model.workloads import CapacityBuffer, PriorityList, ProvisioningRequest, RequestedPods
@@ -166,9 +167,13 @@ class TestPriorityExpander:
     def test_any_other_configmap_is_passed_over(self):
         assert snapshot_of(self.config_map("10: [a]", name="other")).priorities == ()
 
-    @pytest.mark.parametrize("text", ["10: a", "x: [a]", "10: [1]", "[a]", "10: [a", "{"])
+    @pytest.mark.parametrize(
+        "text",
+        ["10: a", "x: [a]", "10: [1]", "[a]", "10: [a", "{", '10: ["\\ud800"]', "[" * 5000, "&a [*a]", f"{'9' * 5000}: [a]"],
+    )
     def test_one_that_does_not_read_is_a_warning(self, text: str):
         seen = snapshot_of(self.config_map(text))
+        assert encode(seen)
         assert seen.priorities == ()
         (warning,) = seen.warnings
         assert warning.code == Code.OBJECT_UNREADABLE

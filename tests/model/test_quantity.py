@@ -54,6 +54,16 @@ def test_whole_numbers_scale_by_their_suffix(number: int, suffix: str) -> None:
     assert isinstance(quantity.parse(f"{number}{suffix}"), Fraction)
 
 
+@pytest.mark.feature("RS-06")
+@pytest.mark.parametrize("text", ["0" * 200_000 + "1", "1" * 200_000, "x" * 200_000])
+def test_text_of_any_length_is_refused_in_a_short_sentence_and_not_remembered(text: str) -> None:
+    before = quantity.parse.cache_info().currsize
+    with pytest.raises(quantity.QuantityError) as caught:
+        quantity.parse(text)
+    assert len(str(caught.value)) < 250
+    assert quantity.parse.cache_info().currsize == before
+
+
 def test_what_several_machines_are_sure_to_bring_is_the_least_of_each() -> None:
     assert quantity.smallest({"cpu": 4, "gpu": 1}, {"cpu": 2, "memory": 5}) == {"cpu": 2}
 

@@ -36,7 +36,7 @@ def priorities(text: str) -> tuple[PriorityList, ...]:
 
     try:
         document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"it is no YAML: {' '.join(str(error).split())}") from error
     return tuple(sorted(_lists(document), key=lambda one: -one.priority))
 
@@ -45,6 +45,11 @@ def _lists(document: object) -> Iterator[PriorityList]:
     if not isinstance(document, dict):
         raise ValueError("a mapping of numbers to lists of patterns is wanted")
     for number, patterns in document.items():
-        if not isinstance(number, int) or not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
+        if not isinstance(number, int) or not isinstance(patterns, list) or not all(_is_text(p) for p in patterns):
             raise ValueError(f"priority {str(number)[:40]!r} is no number with a list of patterns")
         yield PriorityList(priority=number, patterns=tuple(patterns))
+
+
+def _is_text(pattern: object) -> bool:
+    """YAML can write half a character, which no JSON holds."""
+    return isinstance(pattern, str) and pattern.isprintable()

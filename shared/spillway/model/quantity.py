@@ -17,6 +17,7 @@ _SUFFIX: Mapping[str, Fraction] = {
     **{letter: Fraction(1000**power) for power, letter in enumerate("kMGTPE", 1)},
     **{letter + "i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", 1)},
 }  # fmt: skip
+_LONGEST = 100  # characters: no amount needs more, and what was read is remembered
 _MAX = 2**63 - 1  # the API server caps quantities at an int64 of their unit
 
 
@@ -26,14 +27,15 @@ class QuantityError(ValueError):
     def __init__(
         self, text: object, problem: str = "is no quantity; write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3"
     ) -> None:
-        super().__init__(f"{text!r} {problem}")
+        shown = repr(text)
+        super().__init__(f"{shown if len(shown) <= _LONGEST else shown[:_LONGEST] + '…'} {problem}")
 
 
 @lru_cache(maxsize=65536)
 def parse(text: str | int | float) -> Fraction:
     """The exact value of a quantity (`100m`, `1.5`, `0.5Gi`, `1e3`, `1n`); raises QuantityError."""
     match = _FORM.fullmatch(str(text).strip())
-    if not match:
+    if not match or len(match[0]) > _LONGEST:
         raise QuantityError(text)
     number, exponent, suffix = match.groups()
     scale = Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
