@@ -88,11 +88,13 @@ def _container(name: str, asked: Mapping[str, int], sidecar: bool = False) -> Ob
 def text(resource: str, amount: int) -> str:
     """As people and API servers write it, in more than one unit."""
     if resource == "cpu":
-        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m" if amount % 100 else f"{amount / 1000:g}"
     if resource in ("memory", "ephemeral-storage", "hugepages-2Mi"):
         for suffix, unit in (("Gi", 1024 * MIB), ("Mi", MIB), ("Ki", 1024)):
             if amount and amount % unit == 0:
                 return f"{amount // unit}{suffix}"
+        if amount % 1000 == 0:
+            return f"{amount // 1000}e3"
     return str(amount)
 
 
