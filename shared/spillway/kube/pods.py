@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from sys import intern
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -52,7 +53,7 @@ class SeenPods:
         """None for one that is finished."""
         pod = _pod.decode(raw)
         meta, spec = pod.metadata, pod.spec
-        key = (meta.namespace or "default", meta.name)
+        key = (intern(meta.namespace or "default"), meta.name)
         if is_finished(pod):
             return key, None
         notes = meta.annotations or _NO_NOTES
@@ -68,7 +69,7 @@ class SeenPods:
         return key, SeenPod(
             recipe=self._once(recipe),
             state=state,
-            node=node,
+            node=intern(node),
             created=meta.creation_timestamp,
             labels=labels,
             volumes=volumes,
