@@ -40,9 +40,17 @@ def selecting(**selector: Any) -> Policy:
 
 @pytest.mark.feature("CS-04")
 class TestStates:
-    @pytest.mark.parametrize("state", [PodState.UNSEEN, PodState.GATED])
-    def test_a_pod_that_the_scheduler_has_not_refused_is_no_demand(self, state: PodState) -> None:
-        assert desired(plan_for(pod(state=state), group("g"))) == {}
+    def test_a_pod_that_is_gated_unseen_or_a_daemon_asks_for_nothing(self) -> None:
+        plan = plan_for(
+            pod("gated", state=PodState.GATED),
+            pod("unseen", state=PodState.UNSEEN),
+            pod("agent", owner="DaemonSet"),
+            pod("filler", priority=-11),
+            pod("other", scheduler_name=OTHER),
+            group("g"),
+        )
+        assert not plan.has_steps
+        assert plan.summary.pods_pending == 0
 
     def test_pods_bound_to_a_node_that_does_not_exist_are_neither_load_nor_demand(self) -> None:
         """A dead node's pods stay until somebody deletes them; a controller has made others since."""
@@ -59,9 +67,6 @@ class TestStates:
 @pytest.mark.feature("CS-04")
 class TestSchedulers:
     RULES = policy(pods={"scheduler_names": ["default-scheduler", OTHER], "bypass_scheduler_names": [OTHER]})
-
-    def test_pods_of_a_scheduler_that_is_not_named_are_no_demand(self) -> None:
-        assert desired(plan_for(pod(scheduler_name=OTHER), group("g"))) == {}
 
     def test_a_pod_that_a_bypassed_scheduler_has_not_placed_is_demand_at_once(self) -> None:
         plan = plan_for(pod(scheduler_name=OTHER, state=PodState.UNSEEN), group("g"), rules=self.RULES)
@@ -91,6 +96,21 @@ class TestSchedulers:
 
 
 @pytest.mark.feature("CS-04")
+class TestNamespaces:
+    def test_only_pods_of_the_chosen_ones_are_demand(self) -> None:
+        rules = policy(namespaces={"include": ["default", "dev"], "exclude": ["dev"]})
+        waiting = [pod(space, namespace=space, cpu="3") for space in ("default", "dev", "x")]
+        assert desired(plan_for(*waiting, group("g"), rules=rules)) == {"g": 1}
+
+    def test_running_pods_of_the_others_keep_their_node(self) -> None:
+        """An autoscaler that did not look at them would end busy nodes (seed W22)."""
+        rules = policy(namespaces={"include": ["default"]}, scale_in=ALL_AT_ONCE)
+        hosts = [node("n1"), node("n2")]
+        plan = plan_for(pod(namespace="x", node="n1"), *hosts, group("g", nodes=hosts), rules=rules, idle_since=YESTERDAY)
+        assert (removed(plan), kept(plan)) == (["n2"], {"n1": "busy"})
+
+
+@pytest.mark.feature("CS-04")
 class TestSelector:
     @pytest.mark.parametrize(
         ("selector", "nodes"),
@@ -109,7 +129,6 @@ class TestSelector:
         assert sum(desired(plan).values()) == nodes
 
     def test_running_pods_keep_their_node_whatever_it_says(self) -> None:
-        """An autoscaler that did not look at them would end busy nodes (seed W22)."""
         rules = Policy.model_validate({"pods": {"selector": {"matchLabels": {"team": "ml"}}}, "scale_in": ALL_AT_ONCE})
         hosts = [node("n1"), node("n2")]
         plan = plan_for(

@@ -244,33 +244,6 @@ def test_a_pod_that_tolerates_the_cordon_may_go_to_a_cordoned_node() -> None:
     assert not plan_for(node("rack-7", ec2=False, unschedulable=True), agent, group("g")).scale_out
 
 
-def test_a_pod_that_is_gated_unseen_or_a_daemon_asks_for_nothing() -> None:
-    plan = plan_for(
-        pod("gated", state=PodState.GATED),
-        pod("unseen", state=PodState.UNSEEN),
-        pod("agent", owner="DaemonSet"),
-        pod("filler", priority=-11),
-        pod("other", scheduler_name="volcano"),
-        group("g"),
-    )
-    assert not plan.has_steps
-    assert plan.summary.pods_pending == 0
-
-
-def test_only_pods_of_the_chosen_namespaces_are_demand() -> None:
-    rules = policy(namespaces={"include": ["default", "dev"], "exclude": ["dev"]})
-    plan = plan_for(
-        pod("a", cpu="3"), pod("b", namespace="dev", cpu="3"), pod("c", namespace="x", cpu="3"), group("g"), rules=rules
-    )
-    assert desired(plan) == {"g": 1}
-
-
-def test_a_pod_younger_than_the_delay_is_no_demand_yet() -> None:
-    rules = policy(pods={"new_pod_delay_s": 300})
-    plan = plan_for(pod("old", cpu="3", age_s=400), pod("new", cpu="3", age_s=100), group("g"), rules=rules)
-    assert desired(plan) == {"g": 1}
-
-
 def test_devices_of_a_physical_machine_are_room_like_any_other() -> None:
     assert not plan_for(node("rack-7", gpu=8, ec2=False), pod(gpu=8), group("g")).scale_out
     assert GPU in pod(gpu=8).shape.requests
