@@ -103,7 +103,7 @@ def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     nodes = []
     for node in sorted(cluster.nodes, key=lambda n: n.name):
         group, instance = homes.get(node.machine.instance_id, (None, None)) if node.machine else (None, None)
-        here = sorted(on_node.get(node.name, ()), key=lambda p: (p.shape, p.state))
+        here = sorted(on_node.get(node.name, ()), key=lambda p: (p.shape, p.state, p.names))
         workload = [p for p in here if p.shape in working and p.state in RUNNING]
         nodes.append(LiveNode(node, group, instance, tuple(here), tuple(workload)))
     return View(
