@@ -107,7 +107,7 @@ def _moving(view: View) -> Iterable[Lot]:
         if live.is_leaving or live.node.name in view.draining:
             for pods in live.workload:
                 owner = view.shapes[pods.shape].owner_kind
-                if owner == "StatefulSet" or (owner and pods.state == PodState.BOUND):
+                if owner.partition(".")[0] == "StatefulSet" or (owner and pods.state == PodState.BOUND):
                     found.setdefault(pods.shape, []).extend(zip(pods.created, pods.names, strict=True))
     for shape_id, members in found.items():
         shape = view.shapes[shape_id]
