@@ -155,6 +155,17 @@ class TestSelector:
         assert rules.pod_label_keys == {"team", "legacy"}
 
 
+@pytest.mark.feature("CS-11")
+@pytest.mark.parametrize(
+    ("owner", "comes_back"), [("StatefulSet", True), ("StatefulSet.apps.kruise.io", True), ("ReplicaSet", False), ("", False)]
+)
+def test_a_pod_that_leaves_its_node_comes_back_where_a_stateful_set_owns_it(owner: str, comes_back: bool) -> None:
+    """Under its own name, so nothing waits for it yet; a ReplicaSet has made another long since."""
+    leaving = [node("n1", deleting=True)]
+    plan = plan_for(pod(node="n1", state=PodState.TERMINATING, owner=owner), *leaving, group("g", nodes=leaving))
+    assert bool(desired(plan)) is comes_back
+
+
 class TestWhatIsNotPlannedYet:
     """Said in a warning, never passed over in silence."""
 
