@@ -4,8 +4,7 @@ import pytest
 
 from spillway.kube.machines import machine_of, region_of
 from spillway.model.cluster import Machine, Taint
-from spillway.model.reason import Code
-from tests.kube.objects import node, pod, snapshot_of
+from tests.kube.objects import node, snapshot_of
 
 
 def read(**given):
@@ -36,17 +35,19 @@ def test_the_machine_comes_from_the_provider_id():
     )
 
 
-def test_a_node_without_a_provider_id_is_kept_for_fit_with_a_warning():
-    seen = snapshot_of(node("rack-7", spec={"providerID": None}), pod("a", node="rack-7"))
-    assert [(one.name, one.machine) for one in seen.nodes] == [("rack-7", None)]
-    (warning,) = seen.warnings
-    assert warning.code == Code.NO_PROVIDER_ID
-    assert "rack-7" in warning.text
+def test_a_node_without_a_provider_id_is_kept_with_the_names_by_which_its_instance_may_be_found():
+    nameless = node("rack-7", spec={"providerID": None})
+    nameless["status"]["addresses"] = [
+        {"type": "InternalIP", "address": "10.0.0.7"},
+        {"type": "InternalDNS", "address": "ip-10-0-0-7.ec2.internal"},
+        {"type": "Hostname", "address": "rack-7"},
+    ]
+    (found,) = snapshot_of(nameless).nodes
+    assert (found.machine, found.dns_names) == (None, ("ip-10-0-0-7.ec2.internal", "rack-7"))
 
 
-def test_a_rack_of_such_nodes_is_one_warning():
-    (warning,) = snapshot_of(*(node(f"rack-{at:02}", spec={"providerID": None}) for at in range(12))).warnings
-    assert "rack-00, rack-01, rack-02, rack-03, rack-04 and 7 more" in warning.text
+def test_a_node_that_says_what_it_is_needs_no_names():
+    assert read().dns_names == ()
 
 
 def test_a_node_may_name_its_instance_by_labels():

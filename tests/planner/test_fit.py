@@ -184,7 +184,8 @@ def test_pods_with_resource_claims_buy_no_node_and_say_why() -> None:
 
 
 def test_rules_that_are_not_judged_yet_are_named_and_the_pods_planned_by_the_others() -> None:
-    plan = plan_for(pod(volumes=(VolumeNeed(driver="ebs.csi.aws.com"),)), group("g"))
+    alone = VolumeNeed(driver="ebs.csi.aws.com", shared="ebs.csi.aws.com/vol-1", exclusive=True)
+    plan = plan_for(pod(volumes=(alone,)), group("g"))
     assert desired(plan) == {"g": 1}
     assert "rules_not_judged" in warned(plan)
-    assert "volumes (1 shape)" in plan.warnings[0].text
+    assert "volumes that one pod alone may use (1 shape)" in plan.warnings[0].text

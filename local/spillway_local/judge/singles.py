@@ -10,7 +10,9 @@ from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
 from spillway.planner import demand
 from spillway.planner.amounts import Dimensions
+from spillway.planner.daemons import Daemons
 from spillway.planner.fit import Fit
+from spillway.planner.new_nodes import NewNodes
 from spillway.planner.rooms import Rooms
 from spillway.planner.rules import FILTERS
 from spillway.planner.view import view
@@ -68,10 +70,12 @@ def refusals(pair: Pair) -> tuple[Reason, ...]:
     seen = view(cluster, FleetSnapshot(CLUSTER, REGION, NOW), Memory(), Policy(), NOW)
     (lot,) = demand.waiting(seen)
     dimensions = Dimensions([lot.shape])
+    daemons = Daemons(seen, dimensions)
+    new_nodes = NewNodes(seen, dimensions, daemons)
     found = []
     for rule in FILTERS:
         fit = Fit([lot.shape], [rule])
-        (room,) = Rooms(seen, dimensions, fit, {}).all({})
+        (room,) = Rooms(seen, dimensions, fit, new_nodes, daemons).all({})
         if refused := fit.refusal(fit.shape_kind(lot.shape), room.host):
             found.append(Reason(code=refused.code, text=f"pod {pair.name} {refused.text}"))
     short = [(dimension, amount) for dimension, amount in dimensions.need(lot.shape) if amount > room.free[dimension]]

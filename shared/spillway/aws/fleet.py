@@ -166,6 +166,7 @@ def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance])
         state=machine.state.name,
         protected=member.protected_from_scale_in,
         healthy=member.health_status.lower() == "healthy",
+        private_dns=machine.private_dns_name,
     )
 
 

@@ -201,6 +201,7 @@ class Ec2Instance(Shape, frozen=True):
     instance_type: str = ""
     launch_time: datetime | None = None
     state: InstanceState = InstanceState()
+    private_dns_name: str = ""
 
 
 class Reservation(Shape, frozen=True):

@@ -224,6 +224,7 @@ class BarePod(Part):
 class NodeMeta(Meta):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    managed_fields: Raw = ABSENT  # long, and read of cordoned nodes only
 
 
 class NodeTaint(Part):
@@ -238,9 +239,15 @@ class NodeSpec(Part):
     taints: list[NodeTaint] | None = None
 
 
+class NodeAddress(Part):
+    type: str = ""
+    address: str = ""
+
+
 class NodeStatus(Part):
     allocatable: Amounts | None = None
     conditions: list[Condition] | None = None
+    addresses: list[NodeAddress] | None = None
 
 
 class Node(Part):
@@ -258,14 +265,3 @@ class SelectorExpression(Part):
 class LabelSelector(Part):
     match_labels: dict[str, str] | None = None
     match_expressions: list[SelectorExpression] | None = None
-
-
-class BudgetSpec(Part):
-    selector: LabelSelector | None = None
-
-
-class Budget(Part):
-    """A PodDisruptionBudget."""
-
-    metadata: Meta
-    spec: BudgetSpec | None = None

@@ -1,58 +1,86 @@
 """Kubernetes nodes to the model's."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
 
 from spillway.kube import fields, markers
-from spillway.kube.machines import machine_of
+from spillway.kube.machines import is_unclear, machine_of
 from spillway.model import quantity
 from spillway.model.cluster import Node, Taint
+from spillway.model.quantity import QuantityError
 from spillway.model.reason import Code, Reason
 
-_NAMED = 5
+
+class SeenNode(NamedTuple):
+    """A node with the manager of its `spec.unschedulable`, "" where that is not set or nobody tells."""
+
+    node: fields.Node
+    cordoned_by: str
+
+
 _node = msgspec.json.Decoder(fields.Node)
 
 
-def read(raw: Raw | bytes) -> tuple[tuple[str, str], fields.Node]:
+def read(raw: Raw | bytes) -> tuple[tuple[str, str], SeenNode]:
     node = _node.decode(raw)
-    return ("", node.metadata.name), node
+    cordoned = node.spec is not None and node.spec.unschedulable
+    manager = markers.manager_of_cordon(bytes(node.metadata.managed_fields)) if cordoned else ""
+    node.metadata.managed_fields = fields.ABSENT  # or it would keep its whole page
+    return ("", node.metadata.name), SeenNode(node, manager)
 
 
-def node_of(raw: fields.Node, taken_at: datetime) -> Node:
+def nodes(found: Iterable[SeenNode], taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:
+    """Those that read, without their volumes; what is wrong with the others, and with a provider id, goes to `warnings`."""
+    for seen in found:
+        name = seen.node.metadata.name
+        try:
+            node = _node_of(seen, taken_at)
+        except QuantityError as error:
+            warnings.append(Reason(code=Code.OBJECT_UNREADABLE, text=f"node {name} is set aside: {error}"))
+            continue
+        provider_id = seen.node.spec.provider_id or "" if seen.node.spec else ""
+        if node.machine is None and is_unclear(provider_id):
+            text = f"node {name} has the provider id {provider_id}, which names no instance in a zone of AWS: {NOT_TOUCHED}"
+            warnings.append(Reason(code=Code.MACHINE_UNCLEAR, text=text))
+        yield node
+
+
+NOT_TOUCHED = "pods may go there, but it is never drained or ended"
+
+
+def _node_of(seen: SeenNode, taken_at: datetime) -> Node:
     """Raises QuantityError when an allocatable amount is none."""
+    raw = seen.node
     spec, status = raw.spec or fields.NodeSpec(), raw.status or fields.NodeStatus()
     labels = raw.metadata.labels or {}
     unschedulable = bool(spec.unschedulable)
     ready = next((c for c in status.conditions or () if c.type == "Ready"), fields.Condition())
+    taints = tuple(Taint(key=t.key, effect=t.effect, value=t.value or "") for t in spec.taints or ())
+    machine = machine_of(spec.provider_id or "", labels)
+    nameless = machine is None and not spec.provider_id
     return Node(
         name=raw.metadata.name,
         created=raw.metadata.creation_timestamp or taken_at,
         allocatable=dict(sorted(quantity.resources(status.allocatable or {}).items())),
         labels=dict(sorted(labels.items())),
         annotations=markers.rule_annotations(raw.metadata.annotations or {}),
-        taints=tuple(Taint(key=t.key, effect=t.effect, value=t.value or "") for t in spec.taints or ()),
-        machine=machine_of(spec.provider_id or "", labels),
+        taints=taints,
+        machine=machine,
         ready=ready.status == "True",
         ready_changed=ready.last_transition_time,
         unschedulable=unschedulable,
         cordon=markers.cordoned_by(labels, unschedulable),
+        cordoned_by=seen.cordoned_by or markers.autoscaler_of(taints),
         deleting=raw.metadata.deletion_timestamp is not None,
+        conditions=dict(sorted((c.type, c.status) for c in status.conditions or () if c.type != "Ready")),
+        dns_names=_names(raw.metadata.name, status) if nameless else (),
     )
 
 
-def is_nameless(raw: fields.Node, node: Node) -> bool:
-    """It says nothing of its instance, so it is used for fit and never touched; its owner should know."""
-    return node.machine is None and not (raw.spec and raw.spec.provider_id)
-
-
-def no_provider_id(names: Sequence[str]) -> Reason:
-    """One warning for all of them: a rack of physical nodes is not news of its own, node by node."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return Reason(
-        code=Code.NO_PROVIDER_ID,
-        text=f"no spec.providerID on node {', '.join(names[:_NAMED])}{more}: pods may go there, "
-        "but it is never drained or ended; set kubelet's --provider-id=aws:///<zone>/<instance>",
-    )
+def _names(name: str, status: fields.NodeStatus) -> tuple[str, ...]:
+    addresses = (one.address for one in status.addresses or () if one.type in ("InternalDNS", "Hostname") and one.address)
+    return tuple(sorted({name, *addresses}))

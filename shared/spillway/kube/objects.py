@@ -10,7 +10,10 @@ import msgspec
 from msgspec import Raw
 
 from spillway.kube import (
+    attachments,
+    budgets,
     buffers,
+    daemons,
     fields,
     gang_objects,
     namespaces,
@@ -19,6 +22,7 @@ from spillway.kube import (
     pod_templates,
     priorities,
     provisioning,
+    storage,
 )  # fmt: skip
 from spillway.kube.kinds import kind_in
 from spillway.kube.pods import SeenPods, holds_a_node, seen_bare
@@ -33,7 +37,6 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)  # a string of an object 
 _kind = msgspec.json.Decoder(fields.Typed)
 _envelope = msgspec.json.Decoder(fields.Envelope)
 _bare_pod = msgspec.json.Decoder(fields.BarePod)
-_budget = msgspec.json.Decoder(fields.Budget)
 
 
 class Page(NamedTuple):
@@ -51,13 +54,20 @@ class Objects:
         self._readers: dict[str, Reader] = {
             "Pod": SeenPods().read,
             "Node": nodes.read,
-            "PodDisruptionBudget": _read_budget,
+            "PodDisruptionBudget": budgets.read,
+            "DaemonSet": daemons.read,
             "ReplicaSet": owners.read,
             "ReplicationController": owners.read,
             "StatefulSet": owners.read,
             "Job": owners.read_job,
             "Namespace": namespaces.read,
             "ConfigMap": priorities.read,
+            "PersistentVolume": storage.read_volume,
+            "PersistentVolumeClaim": storage.read_claim,
+            "StorageClass": storage.read_class,
+            "CSINode": attachments.read_csi_node,
+            "CSIDriver": attachments.read_csi_driver,
+            "VolumeAttachment": attachments.read_attachment,
             "PodTemplate": pod_templates.read,
             buffers.KIND: buffers.read,
             provisioning.KIND: provisioning.read,
@@ -161,8 +171,3 @@ def _kind_of(item: Raw) -> str:
     except UNREADABLE:
         return ""  # no kind of ours
     return kind_in(typed.api_version, typed.kind)
-
-
-def _read_budget(raw: Raw | bytes) -> tuple[Key, fields.Budget]:
-    budget = _budget.decode(raw)
-    return (budget.metadata.namespace or "default", budget.metadata.name), budget

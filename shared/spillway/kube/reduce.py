@@ -3,20 +3,19 @@
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 
-from spillway.kube import buffers, priorities, provisioning
+import msgspec
+
+from spillway.kube import budgets, buffers, daemons, nodes, priorities, provisioning
+from spillway.kube.attachments import Attachments
 from spillway.kube.gangs import Gangs
-from spillway.kube.label_readers import Reader
 from spillway.kube.namespaces import namespaces
-from spillway.kube.nodes import is_nameless, no_provider_id, node_of
 from spillway.kube.objects import Objects, paused_gc, unreadable
 from spillway.kube.pod_sets import pod_sets
 from spillway.kube.recipes import Recipe, Template
-from spillway.kube.scheduling import requirements
 from spillway.kube.shapes import Shapes
 from spillway.kube.volumes import Resolver
 from spillway.model.base import Resources
 from spillway.model.cluster import ClusterSnapshot, Node
-from spillway.model.quantity import QuantityError
 from spillway.model.reason import Reason
 from spillway.model.workloads import PriorityList
 
@@ -30,11 +29,16 @@ def reduce(
     """
     with paused_gc():
         warnings = [reason for reasons in objects.unreadable.values() for reason in reasons.values()]
-        nodes = list(_nodes(objects, taken_at, warnings))
-        wanted = buffers.wanted(objects.of)
-        templates = [*(one.template for one in wanted if one.template), *provisioning.templates(objects.of)]
-        shapes = Shapes(_recipes(objects, templates), _budgets(objects), label_keys)
         resolver = Resolver(objects)
+        machines = tuple(_nodes(objects, resolver, taken_at, warnings))
+        wanted = buffers.wanted(objects.of)
+        daemon_sets, disruption_budgets = objects.of("DaemonSet"), objects.of("PodDisruptionBudget")
+        templates = [
+            *(one.template for one in wanted if one.template),
+            *provisioning.templates(objects.of),
+            *daemons.templates(daemon_sets.values()),
+        ]
+        shapes = Shapes(_recipes(objects, templates), budgets.readers(disruption_budgets.values()), label_keys)
 
         def shape_of(namespace: str, template: Template) -> tuple[str, Resources]:
             shape = shapes.of_template(template, resolver.needs(namespace, template.volumes, ""))
@@ -43,6 +47,7 @@ def reduce(
         together = Gangs(objects.of)
         pods = tuple(pod_sets(objects, shapes, resolver, together, taken_at, warnings))
         kept_free = tuple(buffers.buffers(wanted, shape_of))
+        everywhere = tuple(daemons.daemons(daemon_sets, lambda *daemon: shape_of(*daemon)[0]))
         asked = tuple(provisioning.requests(objects.of, shape_of))
         warnings += [unreadable(f"capacitybuffer {one.namespace}/{one.name}", one.problem) for one in kept_free if one.problem]
         warnings += [unreadable(f"provisioningrequest {one.namespace}/{one.name}", one.problem) for one in asked if one.problem]
@@ -52,10 +57,12 @@ def reduce(
     return ClusterSnapshot(
         cluster=cluster,
         taken_at=taken_at,
-        nodes=tuple(sorted(nodes, key=lambda n: n.name)),
+        nodes=machines,
         shapes=tuple(found),
         pods=pods,
         namespaces=tuple(namespaces(objects.of("Namespace"), found)),
+        budgets=tuple(budgets.budgets(disruption_budgets, found)),
+        daemons=everywhere,
         gangs=together.all(),
         buffers=kept_free,
         provisioning_requests=asked,
@@ -63,6 +70,13 @@ def reduce(
         server_version=server_version,
         warnings=tuple(sorted(set(warnings), key=lambda w: (w.code, w.text))),
     )
+
+
+def _nodes(objects: Objects, resolver: Resolver, taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:
+    """By name, with what may be attached to them."""
+    attached = Attachments(objects, resolver)
+    for node in sorted(nodes.nodes(objects.of("Node").values(), taken_at, warnings), key=lambda n: n.name):
+        yield msgspec.structs.replace(node, attach_limits=attached.limits(node.name), attached=attached.attached(node.name))
 
 
 def _recipes(objects: Objects, templates: Iterable[Template]) -> Iterator[Recipe]:
@@ -77,23 +91,3 @@ def _priorities(objects: Objects, warnings: list[Reason]) -> tuple[PriorityList,
     except ValueError as error:
         warnings.append(unreadable(f"configmap {'/'.join(key)}", str(error)))
         return ()
-
-
-def _nodes(objects: Objects, taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:
-    nameless: list[str] = []
-    for raw in objects.of("Node").values():
-        try:
-            node = node_of(raw, taken_at)
-        except QuantityError as error:
-            warnings.append(unreadable(f"node {raw.metadata.name}", str(error)))
-            continue
-        if is_nameless(raw, node):
-            nameless.append(node.name)
-        yield node
-    if nameless:
-        warnings.append(no_provider_id(sorted(nameless)))
-
-
-def _budgets(objects: Objects) -> Iterator[Reader]:
-    for (namespace, _), budget in objects.of("PodDisruptionBudget").items():
-        yield Reader(namespace, requirements(budget.spec.selector if budget.spec else None) or ())

@@ -97,6 +97,7 @@ class Affinity(msgspec.Struct, frozen=True):
 _affinity = msgspec.json.Decoder(_Affinity | None)
 _spread = msgspec.json.Decoder(list[_Spread] | None)
 _tolerations = msgspec.json.Decoder(list[_Toleration] | None)
+_node_terms = msgspec.json.Decoder(_NodeTerms | None)
 
 
 def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
@@ -119,6 +120,12 @@ def affinity(raw: Raw, namespace: str) -> Affinity:
         pods=_pod_terms(found.pod_affinity, namespace),
         anti=_pod_terms(found.pod_anti_affinity, namespace),
     )
+
+
+def node_terms(raw: bytes) -> tuple[NodeSelectorTerm, ...]:
+    """A NodeSelector's; () is one that no node meets."""
+    found = _node_terms.decode(raw)
+    return _sorted(_node_term(t) for t in found.node_selector_terms) if found else ()
 
 
 def spread(raw: Raw) -> tuple[model.SpreadConstraint, ...]:

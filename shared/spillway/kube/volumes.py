@@ -1,21 +1,152 @@
-"""What the volumes of a pod ask of its node."""
+"""What the volumes of a pod ask of its node, as the scheduler's plugins VolumeBinding, VolumeZone, VolumeRestrictions and
+NodeVolumeLimits of Kubernetes 1.37 judge them.
 
+Not judged: how much a driver has left (CSIStorageCapacity), and that a volume which is free can be bound once only.
+"""
+
+from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from spillway.kube.disks import EBS_DRIVER, ebs_volume_id
 from spillway.kube.pod_volumes import Use
+from spillway.kube.storage import SeenClaim, SeenClass, SeenVolume, Terms
+from spillway.kube.volume_stock import Stock, suits
+from spillway.kube.volume_terms import alternatives, both, of_zones
+from spillway.model.base import encode
+from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway.model.volumes import VolumeNeed
 
-if TYPE_CHECKING:  # which registers the readers of this module
+Key = tuple[str, str]
+
+if TYPE_CHECKING:  # which registers the readers of storage objects
     from spillway.kube.objects import Objects
+
+
+class Found(NamedTuple):
+    """A need, and the volume's identity whether it is shared or not; "" for one that no limit counts."""
+
+    need: VolumeNeed
+    identity: str = ""
 
 
 class Resolver:
     """Over all that `objects` holds of volumes."""
 
     def __init__(self, objects: "Objects") -> None:
-        self._objects = objects
+        self._claims = objects.of("PersistentVolumeClaim")
+        self._volumes = objects.of("PersistentVolume")
+        self._classes = objects.of("StorageClass")
+        self._known: dict[tuple[str, str, bool], Found] = {}
+        self._stock = Stock(self._volumes)
+        pods = objects.of("Pod").items()
+        used = Counter(
+            found.identity
+            for (namespace, _), pod in pods
+            if pod.volumes
+            for found in self._distinct(namespace, pod.volumes, pod.uid)
+        )
+        self._shared = frozenset(identity for identity, pods_with_it in used.items() if identity and pods_with_it > 1)
 
     def needs(self, namespace: str, uses: Iterable[Use], pod_uid: str) -> tuple[VolumeNeed, ...]:
         """Of a pod in `namespace`; a template's pod has the uid ""."""
-        return ()
+        needs = []
+        for need, identity in self._distinct(namespace, uses, pod_uid):
+            if identity in self._shared:
+                need = VolumeNeed(need.driver, need.terms, identity, need.exclusive, need.problem)
+            if need != _NOTHING:
+                needs.append(need)
+        return tuple(sorted(needs, key=encode)) if len(needs) > 1 else tuple(needs)
+
+    def attachments(self, namespace: str, uses: Iterable[Use], pod_uid: str) -> Iterable[str]:
+        """Identities of the volumes that hang on the pod's node because of it."""
+        return (identity for _, identity in self._distinct(namespace, uses, pod_uid) if identity)
+
+    def _distinct(self, namespace: str, uses: Iterable[Use], pod_uid: str) -> list[Found]:
+        """A volume that a pod names twice, be it by two claims, hangs on its node once."""
+        distinct, attached = [], set()
+        for found in dict.fromkeys(self._found(namespace, use, pod_uid) for use in uses):
+            again = found.identity != "" and found.identity in attached
+            distinct.append(Found(VolumeNeed(terms=found.need.terms, problem=found.need.problem)) if again else found)
+            attached.add(found.identity)
+        return distinct
+
+    def _found(self, namespace: str, use: Use, pod_uid: str) -> Found:
+        if use.disk:
+            return _inline(use.disk)
+        if not use.claim:
+            return Found(_NOTHING)  # an inline volume of a CSI driver; no limit counts it
+        key = (namespace, use.claim, use.ephemeral)
+        if key not in self._known:
+            self._known[key] = self._of_claim(namespace, use)
+        found = self._known[key]
+        claim = self._claims.get((namespace, use.claim))
+        if use.ephemeral and claim is not None and claim.owner != pod_uid:
+            return Found(VolumeNeed(problem="the claim of its ephemeral volume is another pod's"))
+        return found
+
+    def _of_claim(self, namespace: str, use: Use) -> Found:
+        """Whatever the problem, a volume of a pod that runs hangs on its node."""
+        claim: SeenClaim | None = self._claims.get((namespace, use.claim))
+        if claim is None:
+            return Found(VolumeNeed(problem=_UNMADE if use.ephemeral else _MISSING))
+        volume: SeenVolume | None = self._volumes.get(("", claim.volume)) if claim.volume else None
+        of_class: SeenClass | None = self._classes.get(("", claim.storage_class)) if claim.storage_class else None
+        if volume:
+            driver, handle = volume.driver, volume.handle
+        else:
+            driver, handle = (of_class.driver, f"{namespace}/{use.claim}") if of_class else ("", "")
+        terms, problem = self._where(namespace, use, claim, volume, of_class)
+        exclusive = not use.ephemeral and "ReadWriteOncePod" in claim.access_modes
+        # One that one pod alone may use needs an identity, whatever its driver.
+        identity = f"{driver}/{handle}" if driver else f"{namespace}/{use.claim}" if exclusive else ""
+        return Found(VolumeNeed(driver=driver, terms=terms, exclusive=exclusive, problem=problem), identity)
+
+    def _where(
+        self, namespace: str, use: Use, claim: SeenClaim, volume: SeenVolume | None, of_class: SeenClass | None
+    ) -> tuple[Terms | None, str]:
+        """The terms, or why there is no node that would do."""
+        if claim.is_lost:
+            return None, "its PersistentVolumeClaim is Lost"
+        if claim.is_deleting:
+            return None, "its PersistentVolumeClaim is being deleted"
+        if claim.is_bound:
+            if volume is None:
+                return None, "the PersistentVolume of its claim is gone"
+            return both(volume.terms, None if use.ephemeral else of_zones(volume.zones)), ""
+        if claim.volume or of_class is None or not of_class.waits:
+            return None, _unbound(claim, of_class)
+        terms = self._of_unbound((namespace, use.claim), claim, of_class)
+        return terms, "" if terms != () else "no PersistentVolume is free for its claim, and its class makes none"
+
+    def _of_unbound(self, key: Key, claim: SeenClaim, of_class: SeenClass) -> Terms | None:
+        """Where a volume that is free can be had, or one be made."""
+        made = of_class.terms if of_class.driver else ()
+        if claim.selected_node is not None:
+            named = Requirement(key="metadata.name", operator="In", values=(claim.selected_node,))
+            return both((NodeSelectorTerm(fields=(named,)),), made)
+        kept = [volume for volume in self._stock.kept.get(key, ()) if suits(volume, claim)]
+        free = alternatives(volume.terms for volume in kept) if kept else self._stock.places(claim)
+        return None if made is None or free is None else alternatives((made, free))
+
+
+_NOTHING = VolumeNeed()
+_MISSING = "its PersistentVolumeClaim is missing"
+_UNMADE = "the claim of its ephemeral volume is not made yet"
+
+
+def _inline(disk: str) -> Found:
+    """An EBS volume without a claim. The scheduler keeps a second pod off that node only, where AWS refuses it anywhere: a
+    volume is attached to one instance. So one pod alone may use it, and no node is bought for another."""
+    handle = ebs_volume_id(disk)
+    if not handle:
+        return Found(VolumeNeed(problem="the id of its EBS volume does not read"))
+    return Found(VolumeNeed(driver=EBS_DRIVER, exclusive=True), f"{EBS_DRIVER}/{handle}")
+
+
+def _unbound(claim: SeenClaim, of_class: SeenClass | None) -> str:
+    if not claim.volume and not claim.storage_class:
+        return "its PersistentVolumeClaim is not bound and names no StorageClass"
+    if not claim.volume and of_class is None:
+        return "its PersistentVolumeClaim is not bound and its StorageClass is missing"
+    return "its PersistentVolumeClaim is not bound yet"

@@ -149,9 +149,10 @@ class Machine(Model, frozen=True):
 
 class Node(Model, frozen=True):
     """`cordon` is the id of the plan that cordoned it, "" when none of ours did; `cordoned_by` is the field manager that
-    set `unschedulable` (`kubectl-cordon`, …), "" where the API server does not tell.
+    set `unschedulable` (`kubectl-cordon`, …) or the autoscaler whose taint it carries, "" where neither is told.
 
-    `machine` None: no EC2 instance, used for fit and never touched. `annotations` holds only keys that a rule reads.
+    `machine` None: no EC2 instance, used for fit and never touched; but where `dns_names` are given, the node does not say
+    what it is, and its instance may be found by one of them. `annotations` holds only keys that a rule reads.
     `conditions` maps a condition's type to its status, but for Ready. `attach_limits` are by CSI driver, {} for a node whose
     CSINode is not there yet: `attached` counts volumes by driver that hang on it without a pod of its own.
     """
@@ -172,6 +173,7 @@ class Node(Model, frozen=True):
     conditions: Labels = {}
     attach_limits: Mapping[str, int] = {}
     attached: Mapping[str, int] = {}
+    dns_names: tuple[str, ...] = ()
 
 
 class ClusterSnapshot(Model, frozen=True):

@@ -17,7 +17,7 @@ class CapacityType(StrEnum):
 class Instance(Model, frozen=True):
     """A member of a group. `lifecycle` is Auto Scaling's LifecycleState (InService, Pending, Terminating:Wait, …).
 
-    `launched_at` comes from EC2 and is None where EC2 did not tell; `state` is EC2's own, "" where not read.
+    `launched_at` comes from EC2 and is None where EC2 did not tell; `state` and `private_dns` are EC2's own, "" where not read.
     """
 
     id: str
@@ -28,6 +28,7 @@ class Instance(Model, frozen=True):
     state: str = ""
     protected: bool = False
     healthy: bool = True
+    private_dns: str = ""
 
     @property
     def is_pending(self) -> bool:

@@ -17,6 +17,7 @@ class Code(StrEnum):
     AFFINITY = "affinity"
     TAINT = "taint"
     ZONE = "zone"
+    VOLUME = "volume"
     AT_MAX = "at_max"
     LIMIT = "limit"
     UNAVAILABLE = "unavailable"
@@ -62,6 +63,7 @@ class Code(StrEnum):
     NO_PROVIDER_ID = "no_provider_id"
     CLOCK_SKEW = "clock_skew"
     GANG_UNKNOWN = "gang_unknown"
+    MACHINE_UNCLEAR = "machine_unclear"
 
 
 class Reason(Model, frozen=True):

@@ -2,11 +2,12 @@
 
 A host port is an amount of which every node has one. So that two addresses of one port do not collide and the
 wildcard collides with all, each (protocol, port, address) is a dimension of its own, and the wildcard asks for all
-of them (kube-scheduler's NodePorts does the same comparison pod by pod).
+of them (kube-scheduler's NodePorts does the same comparison pod by pod). A volume takes one of the attachments that its
+CSI driver has on a node.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
 from spillway.model.base import Resources
 from spillway.model.cluster import HostPort, PodShape
@@ -17,6 +18,7 @@ Need = tuple[tuple[int, int], ...]
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104  the addresses that Kubernetes takes for all of the host
 FIRST = ("cpu", "memory", "pods")
 PODS = FIRST.index("pods")
+UNLIMITED = 1_000_000_000  # attachments of a driver that names no limit
 DEFAULT_MAX_PODS = 110  # kubelet's --max-pods, for a template that does not say
 
 ACCELERATORS = frozenset({
@@ -30,32 +32,50 @@ def has_accelerator(amounts: Resources) -> bool:
 
 
 class Dimensions:
-    """The resources and host ports that any of `shapes` asks for. `names` are for people and index the vectors."""
+    """The resources, host ports and attachments that any of `shapes` asks for. `names` are for people and index the vectors."""
 
     def __init__(self, shapes: Iterable[PodShape]) -> None:
         asked: set[str] = set()
+        drivers: set[str] = set()
         addresses: dict[tuple[str, int], set[str]] = defaultdict(set)
         for shape in shapes:
             asked |= shape.requests.keys()
+            drivers |= {volume.driver for volume in shape.volumes if volume.driver}
             for port in shape.host_ports:
                 addresses[port.protocol, port.port].add(_address(port))
         self.resources = (*FIRST, *sorted(asked.difference(FIRST)))
         ports = [(*key, address) for key in sorted(addresses) for address in sorted(addresses[key] | {""})]
         self._ports = {port: len(self.resources) + index for index, port in enumerate(ports)}
-        self.names = (*self.resources, *(f"host port {number}/{protocol}" for protocol, number, _ in ports))
+        first = len(self.resources) + len(ports)
+        self._drivers = {driver: first + index for index, driver in enumerate(sorted(drivers))}
+        self.names = (
+            *self.resources,
+            *(f"host port {number}/{protocol}" for protocol, number, _ in ports),
+            *(f"volumes of {driver}" for driver in self._drivers),
+        )
 
     @property
     def accelerators(self) -> frozenset[int]:
         return frozenset(index for index, name in enumerate(self.names) if name in ACCELERATORS)
 
     def need(self, shape: PodShape) -> Need:
+        """Of one pod, as if it alone had the volumes that it shares with others."""
+        attached = Counter(self._drivers.get(volume.driver, -1) for volume in shape.volumes)
         amounts = {**shape.requests, "pods": shape.requests.get("pods") or 1}
         found = [(index, amounts.get(name, 0)) for index, name in enumerate(self.resources)]
         found += [(index, 1) for index in sorted(self._port_indices(shape))]
+        found += sorted((index, number) for index, number in attached.items() if index >= 0)
         return tuple((index, amount) for index, amount in found if amount > 0)
 
-    def room(self, allocatable: Resources) -> list[int]:
-        return [allocatable.get(name, 0) for name in self.resources] + [1] * len(self._ports)
+    def room(self, allocatable: Resources, attachments: Mapping[str, int]) -> list[int]:
+        """`attachments` are what each CSI driver has left."""
+        found = [allocatable.get(name, 0) for name in self.resources] + [1] * len(self._ports)
+        return found + [attachments.get(driver, UNLIMITED) for driver in self._drivers]
+
+    def shared(self, shape: PodShape) -> Iterable[tuple[int, str]]:
+        """(dimension, identity) of the attachments that a pod shares: a node has each once, however many pods use it."""
+        found = ((self._drivers.get(volume.driver, -1), volume.shared) for volume in shape.volumes)
+        return ((index, identity) for index, identity in found if index >= 0 and identity)
 
     def _port_indices(self, shape: PodShape) -> set[int]:
         """Also of shapes that do not wait: an address that no waiting pod names meets the wildcard alone."""

@@ -16,12 +16,14 @@ from spillway.model.reason import Code, Reason
 from spillway.planner import demand, prices, supply, unjudged
 from spillway.planner.amounts import Dimensions
 from spillway.planner.buy import Purchase, buy
+from spillway.planner.daemons import Daemons
 from spillway.planner.demand import Lot
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap, gap_of
 from spillway.planner.give_back import give_back
 from spillway.planner.limits import ledger
 from spillway.planner.market import Market
+from spillway.planner.new_nodes import NewNodes
 from spillway.planner.place import place
 from spillway.planner.rooms import Kind, Rooms
 from spillway.planner.scale_in import Shrink
@@ -47,10 +49,12 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     waiting = [lot for lot in lots if not lot.moving]
     judged = [lot for lot in lots if not lot.shape.resource_claims]
 
-    rooms = Rooms(seen, dimensions, fit, {}).all(gaps)
+    daemons = Daemons(seen, dimensions)
+    new_nodes = NewNodes(seen, dimensions, daemons)
+    rooms = Rooms(seen, dimensions, fit, new_nodes, daemons).all(gaps)
     placed = place(judged, rooms, fit, dimensions.accelerators)
     limits = ledger(seen, gaps)
-    market_supply = supply.supply(seen, gaps, dimensions, fit)
+    market_supply = supply.supply(seen, gaps, new_nodes, fit)
     market = Market(seen, demand.items(judged), market_supply, fit, dimensions)
     desired = {key: gap.desired for key, gap in gaps.items()}
     purchase = buy(market, limits, _below_min(seen, gaps, market_supply), desired)
@@ -59,7 +63,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     shrink.run()
     grow, new = Growth(seen, judged, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
     leave = shrink.steps(len(grow) + 1)
-    explain = Explainer(seen, market_supply, fit, dimensions, purchase.ledger)
+    explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger)
     found = Plan(
         plan_id="",
         cluster=cluster.cluster,
@@ -131,7 +135,7 @@ def _dollars(amount: float) -> float:
 
 
 def _warnings(seen: View, lots: Sequence[Lot]) -> Iterable[Reason]:
-    found = [*seen.cluster.warnings, *seen.fleet.warnings, *supply.warnings(seen), *_silent(seen)]
+    found = [*seen.cluster.warnings, *seen.fleet.warnings, *seen.warnings, *supply.warnings(seen), *_silent(seen)]
     found += unjudged.warnings(seen, lots)
     return sorted(set(found), key=lambda warning: (warning.code, warning.text))
 

@@ -1,21 +1,21 @@
 """Room that is there or coming, in the order in which it is used: live nodes, coming nodes, nodes that we cordoned."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
-from spillway.model.base import Resources
 from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate
 from spillway.planner import prices
-from spillway.planner.amounts import DEFAULT_MAX_PODS, Dimensions, Need, subtract
+from spillway.planner.amounts import Dimensions, Need, subtract
+from spillway.planner.daemons import Daemons
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap, is_coming
+from spillway.planner.new_nodes import NewNodes
 from spillway.planner.rules.base import ZONE_KEYS, Host
-from spillway.planner.starting import is_starting, is_startup, lasting, promised, repelling
+from spillway.planner.starting import is_starting, is_startup, promised, repelling
 from spillway.planner.view import LiveNode, View
 
-NAMELESS = {"kubernetes.io/hostname": ""}  # a node to come will have one, and it is none that is there
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 OUR_TAINTS = frozenset({CORDON_TAINT.key, "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler"})
 
@@ -53,7 +53,9 @@ class Rooms:
     view: View
     dimensions: Dimensions
     fit: Fit
-    needs: dict[str, Need]
+    new_nodes: NewNodes
+    daemons: Daemons
+    needs: dict[str, Need] = field(default_factory=dict)
 
     def all(self, gaps: dict[str, Gap]) -> list[Room]:
         found = [room for live in self.view.nodes if (room := self._of_node(live)) is not None]
@@ -71,29 +73,41 @@ class Rooms:
                 return None
             taints = tuple(taint for taint in node.taints if taint.key not in OUR_TAINTS)
             host = Host(node.name, node.labels, repelling(taints))
-            return Room(Kind.CORDONED, node.name, self.fit.host_kind(host), self._free(live, node.allocatable), group, is_empty)
+            return Room(Kind.CORDONED, node.name, self.fit.host_kind(host), self._free(live, host), group, is_empty)
         taints = repelling(node.taints)
         if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
             taints = (*taints, CORDON_TAINT)
         template = live.group.template if live.group and is_starting(view, live) else None
         if template is not None:
             taints = tuple(taint for taint in taints if not is_startup(taint, view))
-            host = Host(node.name, {**template.labels, **node.labels}, taints)
-            free = self._free(live, promised(node.allocatable, template.allocatable))
+            zonal = dict.fromkeys(ZONE_KEYS, live.instance.zone) if live.instance else {}
+            host = Host(node.name, {**zonal, **template.labels, **node.labels}, taints)
             price = prices.weight(live.group) if live.group and is_empty else 0.0
+            free = self._free(live, host, template)
             return Room(Kind.COMING, node.name, self.fit.host_kind(host), free, group, is_empty, price)
         if not node.ready:
             return None
         host = Host(node.name, node.labels, taints)
-        return Room(Kind.LIVE, node.name, self.fit.host_kind(host), self._free(live, node.allocatable), group, is_empty)
+        return Room(Kind.LIVE, node.name, self.fit.host_kind(host), self._free(live, host), group, is_empty)
 
-    def _free(self, live: LiveNode, allocatable: Resources) -> list[int]:
-        """Filler pods, below the priority cutoff, give way and take no room."""
-        free = self.dimensions.room(allocatable)
+    def _free(self, live: LiveNode, host: Host, template: NodeTemplate | None = None) -> list[int]:
+        """Filler pods, below the priority cutoff, give way and take no room. `template` of a node that starts."""
+        node = live.node
+        have = promised(node.allocatable, template.allocatable) if template else node.allocatable
+        # A driver that a node lacks while it starts comes with a limit that nobody knows yet.
+        limits = {driver: limit for driver, limit in node.attach_limits.items() if limit or not template}
+        left = {driver: limit - node.attached.get(driver, 0) for driver, limit in limits.items()}
+        free, shared = self.dimensions.room(have, left), set[tuple[int, str]]()
         for pods in live.pods:
             shape = self.view.shapes[pods.shape]
             if shape.priority >= self.view.policy.pods.priority_cutoff or shape.is_daemon:
                 subtract(free, self._need(pods.shape), len(pods.names))
+                for dimension, identity in self.dimensions.shared(shape):
+                    again = len(pods.names) - ((dimension, identity) not in shared)
+                    free[dimension] += again  # each pod took one of its own above
+                    shared.add((dimension, identity))
+        for dimension, amount in self.daemons.missing(live, host).items():
+            free[dimension] = max(0, free[dimension] - amount)
         return free
 
     def _need(self, shape_id: str) -> Need:
@@ -104,23 +118,14 @@ class Rooms:
     def _of_group(self, group: NodeGroup, gap: Gap) -> Iterator[Room]:
         if group.template is None:
             return
-        template, free = group.template, self.dimensions.room(slots(group.template.allocatable))
+        template = group.template
         for instance in sorted(group.instances, key=lambda i: i.id):
             if instance.id not in self.view.joined and is_coming(self.view, group, instance):
-                labels = {**NAMELESS, **dict.fromkeys(ZONE_KEYS, instance.zone), **template.labels}
-                kind = self.fit.host_kind(Host("", labels, lasting(template, self.view)))
-                yield Room(Kind.COMING, instance.id, kind, list(free), group.key, price=prices.weight(group))
-        kind = self.fit.host_kind(host_of(group, template, self.view))
+                yield self._coming(instance.id, group, template, self.new_nodes.host(group, template, instance.zone))
+        host = self.new_nodes.host(group, template)
         for number in range(gap.coming):
-            yield Room(Kind.COMING, f"{group.key}#{number}", kind, list(free), group.key, price=prices.weight(group))
+            yield self._coming(f"{group.key}#{number}", group, template, host)
 
-
-def host_of(group: NodeGroup, template: NodeTemplate, view: View) -> Host:
-    """A node still to come."""
-    zones = tuple(sorted(group.zones)) if len(group.zones) > 1 else ()
-    zonal = {} if zones or not group.zones else dict.fromkeys(ZONE_KEYS, group.zones[0])
-    return Host("", {**NAMELESS, **zonal, **template.labels}, lasting(template, view), zones)
-
-
-def slots(allocatable: Resources) -> Resources:
-    return allocatable if "pods" in allocatable else {**allocatable, "pods": DEFAULT_MAX_PODS}
+    def _coming(self, target: str, group: NodeGroup, template: NodeTemplate, host: Host) -> Room:
+        free = self.new_nodes.free(group, template, host)
+        return Room(Kind.COMING, target, self.fit.host_kind(host), free, group.key, price=prices.weight(group))

@@ -4,8 +4,6 @@ A node is Ready before all its taints are gone and all its devices are advertise
 what its group promises; bought again it would be bought twice.
 """
 
-from datetime import datetime
-
 from spillway.model.base import Resources
 from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeTemplate
@@ -36,17 +34,12 @@ def is_startup(taint: Taint, view: View) -> bool:
 def is_starting(view: View, live: LiveNode) -> bool:
     """Young, and not yet all that its group promises: not Ready, devices not advertised, a startup taint still on."""
     node, group = live.node, live.group
-    if group is None or group.template is None or not view.is_young(_born(live), group):
+    if group is None or group.template is None or not view.is_young(live.born, group):
         return False
     lacks = any(
         node.allocatable.get(name, 0) < amount for name, amount in group.template.allocatable.items() if is_device(name)
     )
     return not node.ready or lacks or any(is_startup(taint, view) for taint in node.taints)
-
-
-def _born(live: LiveNode) -> datetime:
-    launched = live.instance.launched_at if live.instance else None
-    return launched or live.node.created
 
 
 def is_device(resource: str) -> bool:

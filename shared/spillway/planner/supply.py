@@ -7,10 +7,10 @@ from spillway.model.fleet import NodeGroup
 from spillway.model.policy import RegionMode
 from spillway.model.reason import Code, Reason
 from spillway.planner import prices
-from spillway.planner.amounts import Dimensions, has_accelerator
+from spillway.planner.amounts import has_accelerator
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap
-from spillway.planner.rooms import host_of, slots
+from spillway.planner.new_nodes import NewNodes
 from spillway.planner.unavailable import passed_over
 from spillway.planner.view import View
 
@@ -51,7 +51,7 @@ def region_ranks(view: View) -> list[frozenset[str]]:
     return [frozenset(order)]
 
 
-def supply(view: View, gaps: Mapping[str, Gap], dimensions: Dimensions, fit: Fit) -> Supply:
+def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit) -> Supply:
     sources: dict[str, Source] = {}
     refused: dict[str, Reason] = {}
     for key, group in view.groups.items():
@@ -60,11 +60,12 @@ def supply(view: View, gaps: Mapping[str, Gap], dimensions: Dimensions, fit: Fit
         if reason is not None:
             refused[key] = reason
         elif group.template is not None and room > 0:
+            host = new_nodes.host(group, group.template)
             sources[key] = Source(
                 group=group,
                 room=room,
-                host=fit.host_kind(host_of(group, group.template, view)),
-                have=tuple(dimensions.room(slots(group.template.allocatable))),
+                host=fit.host_kind(host),
+                have=tuple(new_nodes.free(group, group.template, host)),
                 price=prices.weight(group),
                 accelerated=has_accelerator(group.template.allocatable),
             )

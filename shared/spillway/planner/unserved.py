@@ -10,7 +10,7 @@ from spillway.planner.amounts import Dimensions
 from spillway.planner.demand import Lot
 from spillway.planner.fit import Fit
 from spillway.planner.limits import Ledger
-from spillway.planner.rooms import host_of, slots
+from spillway.planner.new_nodes import NewNodes
 from spillway.planner.supply import Supply
 from spillway.planner.view import View
 
@@ -20,14 +20,16 @@ NAMED = 40  # groups with a reason of their own; further ones are folded into on
 _NEARNESS = (
     Code.STALE_VIEW, Code.UNAVAILABLE, Code.AT_MAX, Code.LIMIT, Code.SUSPENDED, Code.DISABLED, Code.REGION_UNKNOWN,
     Code.NO_TEMPLATE, Code.REGION_EXCLUDED, Code.SINGLE_REGION, Code.IGNORED, Code.TOO_SMALL, Code.ZONE, Code.TAINT,
-    Code.AFFINITY, Code.SELECTOR,
+    Code.AFFINITY, Code.SELECTOR, Code.VOLUME,
 )  # fmt: skip
 
 
 class Explainer:
-    def __init__(self, view: View, supply: Supply, fit: Fit, dimensions: Dimensions, ledger: Ledger) -> None:
+    def __init__(
+        self, view: View, supply: Supply, fit: Fit, dimensions: Dimensions, new_nodes: NewNodes, ledger: Ledger
+    ) -> None:
         self._view, self._supply, self._fit = view, supply, fit
-        self._dimensions, self._ledger = dimensions, ledger
+        self._dimensions, self._new_nodes, self._ledger = dimensions, new_nodes, ledger
 
     def unserved(self, lot: Lot, left: int) -> Unserved:
         found = [(_near(code), gap, key, self._entry(key, code, text)) for key, code, gap, text in self._reasons(lot)]
@@ -53,11 +55,11 @@ class Explainer:
         refused = self._supply.refused.get(group.key)
         if group.template is None or (refused and refused.code in (Code.IGNORED, Code.REGION_EXCLUDED, Code.SINGLE_REGION)):
             return (refused.code, 0.0, refused.text) if refused else (Code.NO_TEMPLATE, 0.0, group.problem)
-        kind = self._fit.host_kind(host_of(group, group.template, self._view))
-        rule = self._fit.refusal(lot.kind, kind)
+        host = self._new_nodes.host(group, group.template)
+        rule = self._fit.refusal(lot.kind, self._fit.host_kind(host))
         if rule:
             return rule.code, 0.0, rule.text
-        have = self._dimensions.room(slots(group.template.allocatable))
+        have = self._new_nodes.free(group, group.template, host)
         short = [(dimension, amount) for dimension, amount in lot.need if amount > have[dimension]]
         if short:
             return Code.TOO_SMALL, *self._too_small(short, have, group)

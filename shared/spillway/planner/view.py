@@ -10,6 +10,8 @@ from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodS
 from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
 from spillway.model.policy import GroupPolicy, Mode, Policy
+from spillway.model.reason import Reason
+from spillway.planner.machines import matched
 from spillway.planner.queues import Queue, queues
 
 RUNNING = (PodState.BOUND, PodState.TERMINATING)
@@ -30,6 +32,10 @@ class LiveNode:
     workload: tuple[PodSet, ...]
 
     @property
+    def born(self) -> datetime:
+        return (self.instance.launched_at if self.instance else None) or self.node.created
+
+    @property
     def is_leaving(self) -> bool:
         """Being deleted or ended: neither capacity nor a candidate."""
         return self.node.deleting or (self.instance is not None and self.instance.lifecycle.startswith("Terminating"))
@@ -37,7 +43,7 @@ class LiveNode:
 
 @dataclass(frozen=True)
 class View:
-    """`homes` maps instance ids to their group; `joined` are the ids that have a node object."""
+    """`joined` are ids of instances that have a node object; `warnings` say of which nodes it is not clear what they are."""
 
     cluster: ClusterSnapshot
     fleet: FleetSnapshot
@@ -50,6 +56,7 @@ class View:
     joined: frozenset[str]
     unknown_regions: frozenset[str]
     draining: frozenset[str]
+    warnings: tuple[Reason, ...]
     _policies: dict[str, GroupPolicy] = field(default_factory=dict)
 
     def policy_of(self, group: NodeGroup) -> GroupPolicy:
@@ -94,6 +101,7 @@ class View:
 def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> View:
     groups = {group.key: group for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))}
     homes = {instance.id: (group, instance) for group in groups.values() for instance in group.instances}
+    known = matched(cluster.nodes, fleet.groups)
     shapes = {shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)}
     on_node: dict[str, list[PodSet]] = defaultdict(list)
     for pods in cluster.pods:
@@ -101,7 +109,7 @@ def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
             on_node[pods.node].append(pods)
     working = {i for i, s in shapes.items() if not s.is_daemon and s.priority >= policy.pods.priority_cutoff}
     nodes = []
-    for node in sorted(cluster.nodes, key=lambda n: n.name):
+    for node in sorted(known.nodes, key=lambda n: n.name):
         group, instance = homes.get(node.machine.instance_id, (None, None)) if node.machine else (None, None)
         here = sorted(on_node.get(node.name, ()), key=lambda p: (p.shape, p.state, p.names))
         workload = [p for p in here if p.shape in working and p.state in RUNNING]
@@ -115,7 +123,8 @@ def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         shapes=shapes,
         groups=groups,
         nodes=tuple(nodes),
-        joined=frozenset(n.node.machine.instance_id for n in nodes if n.node.machine),
+        joined=known.joined,
+        warnings=known.warnings,
         unknown_regions=frozenset(region.name for region in fleet.regions if not region.known),
         draining=frozenset(drain.node for drain in memory.drains if not drain.orphan),
     )

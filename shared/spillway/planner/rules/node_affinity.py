@@ -4,7 +4,7 @@ Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity. A term without 
 node, and neither does an affinity without terms.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from spillway.model.cluster import PodShape
 from spillway.model.reason import Code
@@ -18,17 +18,26 @@ def part(shape: PodShape) -> tuple[NodeSelectorTerm, ...] | None:
 
 
 def keys(shape: PodShape) -> Iterable[str]:
-    for term in shape.node_affinity or ():
+    return keys_of(shape.node_affinity)
+
+
+def refusal(shape: PodShape, host: Host) -> Refusal | None:
+    return missed(shape.node_affinity, host)
+
+
+def keys_of(terms: Sequence[NodeSelectorTerm] | None) -> Iterable[str]:
+    for term in terms or ():
         yield from (r.key for r in term.expressions)
         if term.fields:
             yield NAME_FIELD
 
 
-def refusal(shape: PodShape, host: Host) -> Refusal | None:
-    if shape.node_affinity is None:
+def missed(terms: Sequence[NodeSelectorTerm] | None, host: Host) -> Refusal | None:
+    """Why none of the alternatives holds, None when one does. Its text goes on from "the pod …"."""
+    if terms is None:
         return None
-    missing = [missed for term in shape.node_affinity if (missed := _missed(term, host)) is not None]
-    if len(missing) < len(shape.node_affinity):
+    missing = [unmet for term in terms if (unmet := _missed(term, host)) is not None]
+    if len(missing) < len(terms):
         return None
     wanted = [requirement.show(r) for r in missing if r.key]
     if not wanted:

@@ -1,0 +1,57 @@
+"""What DaemonSets put on a node: computed from those that match, never from what happens to run already.
+
+Source of who lands where: pkg/controller/daemon/daemon_controller.go, nodeShouldRunDaemonPod. What the controller tolerates
+by itself is in the shapes; PreferNoSchedule keeps no pod away.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from spillway.planner.amounts import Dimensions, Need
+from spillway.planner.fit import Fit
+from spillway.planner.rules.base import ZONE_KEYS, Host
+from spillway.planner.view import LiveNode, View
+
+Amounts = Mapping[int, int]
+"""By dimension."""
+
+
+class Daemons:
+    """Judged once for each kind of node, and once for DaemonSets that are alike."""
+
+    def __init__(self, view: View, dimensions: Dimensions) -> None:
+        shapes = [view.shapes[daemon.shape] for daemon in view.cluster.daemons if daemon.shape in view.shapes]
+        self._view, self._dimensions, self._fit = view, dimensions, Fit(shapes)
+        self._daemons = [(self._fit.shape_kind(shape), dimensions.need(shape)) for shape in shapes]
+        self._known: dict[tuple[int, ...], Amounts] = {}
+
+    def on(self, host: Host) -> Amounts:
+        """What all that land there ask for. Where the group will choose the zone, those of any of its zones."""
+        if not self._daemons:
+            return {}
+        kinds = tuple(self._fit.host_kind(one) for one in _in_each_zone(host))
+        if kinds not in self._known:
+            landing = [need for shape, need in self._daemons if any(self._fit.refusal(shape, kind) is None for kind in kinds)]
+            self._known[kinds] = _sum(landing)
+        return self._known[kinds]
+
+    def missing(self, live: LiveNode, host: Host) -> Amounts:
+        """What those that are still to come to a young node ask for. Later nobody waits for them: they found no room."""
+        if live.group is None or not self._view.is_young(live.born, live.group):
+            return {}
+        shapes = ((self._view.shapes[pods.shape], len(pods.names)) for pods in live.pods)
+        there = _sum(self._dimensions.need(shape) for shape, number in shapes if shape.is_daemon for _ in range(number))
+        return {dimension: max(0, amount - there.get(dimension, 0)) for dimension, amount in self.on(host).items()}
+
+
+def _in_each_zone(host: Host) -> list[Host]:
+    if not host.zones:
+        return [host]
+    return [host._replace(labels={**host.labels, **dict.fromkeys(ZONE_KEYS, zone)}, zones=()) for zone in host.zones]
+
+
+def _sum(needs: Iterable[Need]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for need in needs:
+        for dimension, amount in need:
+            total[dimension] = total.get(dimension, 0) + amount
+    return total

@@ -1,0 +1,51 @@
+"""A node that a group has still to bring: how the rules see it, and what it will have free."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from spillway.model.base import Resources
+from spillway.model.fleet import NodeGroup, NodeTemplate
+from spillway.planner.amounts import DEFAULT_MAX_PODS, Dimensions
+from spillway.planner.daemons import Daemons
+from spillway.planner.rules.base import ZONE_KEYS, Host
+from spillway.planner.starting import is_starting, lasting
+from spillway.planner.view import View
+
+NAMELESS = {"kubernetes.io/hostname": ""}  # it will have one, and it is none that is there
+
+
+class NewNodes:
+    """In the terms of one plan's dimensions."""
+
+    def __init__(self, view: View, dimensions: Dimensions, daemons: Daemons) -> None:
+        self._view, self._dimensions, self._daemons = view, dimensions, daemons
+        self._attachments = _attachments(view)
+
+    def host(self, group: NodeGroup, template: NodeTemplate, zone: str = "") -> Host:
+        """In `zone`, else in the only one of the group, else in whichever that will choose."""
+        zone = zone or (group.zones[0] if len(group.zones) == 1 else "")
+        zonal = dict.fromkeys(ZONE_KEYS, zone) if zone else {}
+        labels = {**NAMELESS, **zonal, **template.labels}
+        return Host("", labels, lasting(template, self._view), () if zone else tuple(sorted(group.zones)))
+
+    def free(self, group: NodeGroup, template: NodeTemplate, host: Host) -> list[int]:
+        """Without the daemons that will come to it. Its CSI drivers will attach as many volumes as on its fellows."""
+        free = self._dimensions.room(_slots(template.allocatable), self._attachments.get(group.key, {}))
+        for dimension, amount in self._daemons.on(host).items():
+            free[dimension] = max(0, free[dimension] - amount)
+        return free
+
+
+def _slots(allocatable: Resources) -> Resources:
+    return allocatable if "pods" in allocatable else {**allocatable, "pods": DEFAULT_MAX_PODS}
+
+
+def _attachments(view: View) -> Mapping[str, Mapping[str, int]]:
+    """By group's key and driver, the least limit of its nodes that no longer start."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for live in view.nodes:
+        if live.group is not None and not is_starting(view, live):
+            known = found[live.group.key]
+            for driver, limit in live.node.attach_limits.items():
+                known[driver] = min(limit, known.get(driver, limit))
+    return found
