@@ -64,7 +64,7 @@ def _hold(plane: ControlPlane, stage: Stage, arguments: argparse.Namespace) -> N
         pinned.set_up(stage, [world])
     else:
         planned = world.plan()
-        stage.put([*world.standing(planned), *planned.nodes.values(), *world.waiting()])
+        stage.put([*world.standing(planned), *planned.nodes.values(), *planned.company, *world.waiting()])
     input(f"export KUBECONFIG={plane.kubeconfig}\nlogs in {plane.folder}; Enter ends it ")
 
 

@@ -24,14 +24,14 @@ class Feature(StrEnum):
     POD_ANTI_AFFINITY = "pod_anti_affinity"
     TOPOLOGY_SPREAD = "topology_spread"
     PREEMPTION = "preemption"  # classes that preempt, and filler below the policy's cutoff
-    VOLUMES = "volumes"  # claims bound and unbound, attach limits of nodes that are there; a new node has no CSINode
-    DAEMONSETS = "daemonsets"  # and their pods on nodes that are there; a new node gets its own from a controller
+    VOLUMES = "volumes"  # claims bound and unbound, attach limits; a new node has those of its group's weakest
+    DAEMONSETS = "daemonsets"  # and their pods on every node, new ones too
     MIXED_TYPES = "mixed_types"  # groups of several instance types: a new node's type is not known beforehand
 
 
 BUILT = frozenset({
     Feature.RESOURCES, Feature.SELECTORS, Feature.NODE_AFFINITY, Feature.PREFERRED, Feature.TAINTS, Feature.UNSCHEDULABLE,
-    Feature.HOST_PORTS, Feature.PRIORITIES, Feature.LIMITS, Feature.EXISTING,
+    Feature.HOST_PORTS, Feature.PRIORITIES, Feature.LIMITS, Feature.EXISTING, Feature.VOLUMES, Feature.DAEMONSETS,
 })  # fmt: skip
 """What the planner judges today: in worlds of these features it must never be wrong."""
 

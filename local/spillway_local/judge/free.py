@@ -48,6 +48,7 @@ def run(stage: Stage, worlds: Sequence[RandomWorld], nominate: bool = False) -> 
             break
         if nominate:
             stage.nominate({key_of(pod): node for _, planned in plans for pod, node in planned.assigned})
+        stage.put(one for _, planned in plans for one in planned.company)  # there before a pod that waits sees the node
         stage.put(node for _, planned in plans for node in planned.nodes.values())
         stage.replace(node for _, planned in plans for node in planned.uncordoned.values())
         for course, planned in plans:
@@ -98,7 +99,16 @@ def _free_room(seed: int, planned: Planned, found: Mapping[Key, Verdict]) -> lis
 
 def _by_world(stage: Stage) -> dict[str, list[Object]]:
     found: dict[str, list[Object]] = {}
-    for kind in ("Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode"):
+    for kind in (
+        "Node",
+        "Pod",
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "CSINode",
+        "DaemonSet",
+    ):
         for obj in stage.objects(kind):
             owner = (obj["metadata"].get("namespace") or obj["metadata"]["name"]).partition("-")[0]
             found.setdefault(owner, []).append(obj)

@@ -38,7 +38,7 @@ def set_up(stage: Stage, worlds: Sequence[RandomWorld]) -> tuple[list[tuple[Rand
     """The worlds with their plans come true, on a stage emptied before, and what the scheduler then said of all pods."""
     stage.clear()
     plans = [(world, world.plan()) for world in worlds]
-    stage.put(one for world, planned in plans for one in (*world.standing(planned), *planned.nodes.values()))
+    stage.put(one for world, planned in plans for one in (*world.standing(planned), *planned.nodes.values(), *planned.company))
     stage.put(pinned(pod, node) for _, planned in plans for pod, node in planned.assigned)
     stage.settle()
     stage.put(pod for _, planned in plans for pod, _ in planned.unserved)

@@ -10,13 +10,14 @@ from spillway import planner
 from spillway.kube.objects import Objects
 from spillway.kube.reduce import reduce
 from spillway.model.cluster import ClusterSnapshot, PodState
-from spillway.model.fleet import FleetSnapshot
+from spillway.model.fleet import FleetSnapshot, NodeGroup
 from spillway.model.memory import Memory
 from spillway.model.plan import Plan, Unserved
 from spillway.model.policy import Policy
 from spillway.planner import clocks, explain
 from spillway_local.dump import named
 from spillway_local.judge import launches, nodes
+from spillway_local.judge.company import company
 from spillway_local.judge.scene import CLUSTER, Key, Object, key_of
 
 
@@ -24,16 +25,17 @@ from spillway_local.judge.scene import CLUSTER, Key, Object, key_of
 class Planned:
     """A plan and what it asks for.
 
-    `nodes` are exactly the new ones, by name, in the order in which they are numbered, and `targets` gives their names by
-    `group#k`; `uncordoned` are nodes that are there, as they are once the plan has given them back. `assigned` are pods in
-    the plan's order with the name of the node that each is meant for, `unserved` all others that wait, with what the plan
-    says of them.
+    `nodes` are exactly the new ones, by name, in the order in which they are numbered, `company` what comes with them, and
+    `targets` gives their names by `group#k`; `uncordoned` are nodes that are there, as they are once the plan has given them
+    back. `assigned` are pods in the plan's order with the name of the node that each is meant for, `unserved` all others that
+    wait, with what the plan says of them.
     """
 
     plan: Plan
     cluster: ClusterSnapshot
     fleet: FleetSnapshot
     nodes: Mapping[str, Object]
+    company: tuple[Object, ...]
     targets: Mapping[str, str]
     uncordoned: Mapping[str, Object]
     assigned: tuple[tuple[Object, str], ...]
@@ -52,7 +54,8 @@ def plan(
     cluster, groups, rules = snapshot(items, now), named(launches.read(answers, now)), Policy.model_validate(policy)
     memory = clocks.observe(Memory(), cluster, groups, rules, now)
     found = planner.plan(cluster, groups, memory, rules, now)
-    new, targets = _new_nodes(found, groups, now, closed)
+    by_name = {group.name: group for group in groups.groups}
+    new, targets = _new_nodes(found, by_name, now, closed)
     pods = {key_of(one): one for one in items if one["kind"] == "Pod"}
     live = {one["metadata"]["name"]: one for one in items if one["kind"] == "Node"}
     assigned = {
@@ -65,6 +68,9 @@ def plan(
         cluster=cluster,
         fleet=groups,
         nodes=new,
+        company=tuple(
+            one for target, name in targets.items() for one in company(items, by_name[target.partition("#")[0]], new[name])
+        ),
         targets=targets,
         uncordoned={name: nodes.uncordoned(live[name]) for step in found.scale_out for name in step.uncordon},
         assigned=tuple((pods[key], node) for key, node in assigned.items()),
@@ -80,9 +86,8 @@ def snapshot(items: Iterable[Object], now: datetime) -> ClusterSnapshot:
 
 
 def _new_nodes(
-    found: Plan, groups: FleetSnapshot, now: datetime, closed: tuple[str, ...]
+    found: Plan, by_name: Mapping[str, NodeGroup], now: datetime, closed: tuple[str, ...]
 ) -> tuple[dict[str, Object], dict[str, str]]:
-    by_name = {group.name: group for group in groups.groups}
     new: dict[str, Object] = {}
     targets: dict[str, str] = {}
     for step in found.scale_out:

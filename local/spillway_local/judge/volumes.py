@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from spillway_local.judge.features import Feature
-from spillway_local.judge.scene import ZONE, Object, Scene, ago, uid
+from spillway_local.judge.scene import ZONE, ZONES, Object, Scene, ago, uid
 
 DRIVER = "judge.csi.spillway.io"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"  # without it the scheduler takes a claim for unbound
@@ -13,7 +13,7 @@ def classes(scene: Scene) -> list[Object]:
     """One class that waits for its first consumer in any zone, one that allows a single zone."""
     if Feature.VOLUMES not in scene.features:
         return []
-    allowed = {"key": ZONE, "values": [scene.dice.pick(scene.zones)]}
+    allowed = {"key": ZONE, "values": [_zone(scene)]}
     return [
         {
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": scene.named(name)},
@@ -62,12 +62,20 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
                 "status": {"phase": "Pending"},
             }
         ]
-    zone = dice.pick(scene.zones)
+    zone = _zone(scene)
     spec |= {"storageClassName": scene.named("anywhere"), "volumeName": name}
     meta["annotations"] = {BIND_COMPLETED: "yes"}
     bound = {"phase": "Bound", "accessModes": [mode], "capacity": size}
     whole = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": bound}
     return [whole, volume_for(whole, zone)]
+
+
+def _zone(scene: Scene) -> str:
+    """Of a volume. Where groups have several zones it follows the world's rule on zones, as its pod does: `closed_zones`."""
+    operator, zone = scene.zone_rule or ("", "")
+    if operator == "In":
+        return zone
+    return scene.dice.pick([one for one in ZONES if one != zone] if operator else scene.zones)
 
 
 def volume_for(claim: Object, zone: str) -> Object:

@@ -55,7 +55,7 @@ class RandomWorld:
         for target, name in planned.targets.items():
             launches.add_instance(answers, target.rpartition("#")[0], planned.nodes[name])
         kept = (planned.uncordoned.get(_node_name(one), one) for one in self.objects)
-        return replace(self, objects=(*kept, *planned.nodes.values()), answers=answers)
+        return replace(self, objects=(*kept, *planned.nodes.values(), *planned.company), answers=answers)
 
     def write(self, folder: Path) -> None:
         """A dump (docs/dump.md) of the world as it was made, into a folder made here."""
