@@ -29,6 +29,7 @@ from spillway.model.fleet import (
 from spillway.model.memory import Memory, OpenRequest
 from spillway.model.plan import Plan
 from spillway.model.policy import Policy
+from spillway.model.workloads import Daemon
 from spillway.planner import clocks, explain
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -186,11 +187,13 @@ def tolerate(key: str, value: str = "", effect: str = "", operator: str = "Equal
     return Toleration(key=key, value=value, effect=effect, operator=operator)
 
 
-def cluster(*objects: Pods | Node, **fields: Any) -> ClusterSnapshot:
-    pods = [one for one in objects if isinstance(one, Pods)]
+def cluster(*objects: Pods | Node, daemons: Iterable[Pods] = (), **fields: Any) -> ClusterSnapshot:
+    """`daemons` are DaemonSets, by the pods that they would make."""
+    pods, made = [one for one in objects if isinstance(one, Pods)], list(daemons)
     given = {
         "nodes": tuple(one for one in objects if isinstance(one, Node)),
-        "shapes": tuple({one.shape.id: one.shape for one in pods}.values()),
+        "shapes": tuple({one.shape.id: one.shape for one in (*pods, *made)}.values()),
+        "daemons": tuple(Daemon(namespace=one.shape.namespace, name=one.names[0], shape=one.shape.id) for one in made),
         "pods": tuple(_together(pods)),
         "taken_at": NOW,
     }
@@ -231,10 +234,11 @@ def plan_for(
     rules: Policy | None = None,
     silent: Iterable[str] = (),
     server_version: str = "",
+    daemons: Iterable[Pods] = (),
 ) -> Plan:
     """What the planner says to a world. Nodes that the memory does not know are idle since `idle_since`."""
     rules = rules or Policy()
-    seen = cluster(*(one for one in objects if not isinstance(one, NodeGroup)), server_version=server_version)
+    seen = cluster(*(one for one in objects if not isinstance(one, NodeGroup)), server_version=server_version, daemons=daemons)
     supply = fleet(*(one for one in objects if isinstance(one, NodeGroup)), silent=silent)
     remembered = clocks.observe(memory or Memory(), seen, supply, rules, NOW, idle_since)
     return planner.plan(seen, supply, remembered, rules, NOW)

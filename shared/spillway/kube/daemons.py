@@ -3,7 +3,6 @@
 Source of what their controller adds: pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations.
 """
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from msgspec import Raw
 from spillway.kube import fields
 from spillway.kube.recipes import Template, shape_of_template
 from spillway.kube.shapes import ShapeError
+from spillway.model.reason import Code, Reason
 from spillway.model.workloads import Daemon
 
 _TOLERATED = (
@@ -74,13 +74,18 @@ def templates(found: Iterable[SeenDaemon]) -> Iterator[Template]:
     return (one.template for one in found if one.template is not None)
 
 
-def daemons(found: Mapping[tuple[str, str], SeenDaemon], shape_of: Callable[[str, Template], str]) -> Iterator[Daemon]:
-    """By namespace and name. `shape_of` gives the id of a template's shape in a namespace, or raises ShapeError; a template
-    that makes no pod is none that lands."""
+def daemons(
+    found: Mapping[tuple[str, str], SeenDaemon], shape_of: Callable[[str, Template], str], warnings: list[Reason]
+) -> Iterator[Daemon]:
+    """By namespace and name. `shape_of` gives the id of a template's shape in a namespace, or raises ShapeError: such a one
+    makes no pod."""
     for (namespace, name), one in sorted(found.items()):
         if one.template is not None:
-            with contextlib.suppress(ShapeError):
+            try:
                 yield Daemon(namespace=namespace, name=name, shape=shape_of(namespace, one.template))
+            except ShapeError as error:
+                text = f"daemonset {namespace}/{name} is set aside: {error}"
+                warnings.append(Reason(code=Code.OBJECT_UNREADABLE, text=text))
 
 
 def _exists(taint: tuple[str, str]) -> dict[str, str]:

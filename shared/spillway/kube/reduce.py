@@ -47,7 +47,7 @@ def reduce(
         together = Gangs(objects.of)
         pods = tuple(pod_sets(objects, shapes, resolver, together, taken_at, warnings))
         kept_free = tuple(buffers.buffers(wanted, shape_of))
-        everywhere = tuple(daemons.daemons(daemon_sets, lambda *daemon: shape_of(*daemon)[0]))
+        everywhere = tuple(daemons.daemons(daemon_sets, lambda *daemon: shape_of(*daemon)[0], warnings))
         asked = tuple(provisioning.requests(objects.of, shape_of))
         warnings += [unreadable(f"capacitybuffer {one.namespace}/{one.name}", one.problem) for one in kept_free if one.problem]
         warnings += [unreadable(f"provisioningrequest {one.namespace}/{one.name}", one.problem) for one in asked if one.problem]
