@@ -154,8 +154,8 @@ def _changed(session: Session, task: tasks.Task, step: ScaleIn) -> str:
     node = nodes.get(session, step.node)
     if node is None:
         return "" if step.why in _NODE_MAY_BE_GONE else f"node {step.node} is gone"
-    instance = node.machine.instance_id if node.machine else "no EC2 instance"
-    if instance != step.instance_id:
+    if not node.is_instance(step.instance_id, task.plan.created_at):
+        instance = node.machine.instance_id if node.machine else "no EC2 instance that we know"
         return f"node {step.node} is {instance} now, the plan meant {step.instance_id}"
     if node.unschedulable and not node.cordon:
         return f"node {step.node} was cordoned by somebody else"

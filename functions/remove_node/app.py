@@ -1,5 +1,6 @@
 """The end of a scale in: the instance is gone, so its Node object goes too, and the step is done."""
 
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     asked = tasks.parse("remove_node", Event, event)
     task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN)
     step = task.scale_in(asked.step)
-    status = _remove(step)
+    status = _remove(step, task.plan.created_at)
     text = "its Node object is deleted" if status == "removed" else "the name is another instance's, whose Node object stays"
     reason = f"node {step.node or step.instance_id}: instance {step.instance_id} has ended, {text}"
     task.conclude(step, OutcomeStatus.DONE, reason, nodes=1)
@@ -32,11 +33,11 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     return {"status": status}
 
 
-def _remove(step: ScaleIn) -> str:
+def _remove(step: ScaleIn, planned_at: datetime) -> str:
     session = connect(partial(access, env()))
     found = nodes.get(session, step.node) if step.node else None
     if found is None:
         return "removed"
-    if found.machine is None or found.machine.instance_id != step.instance_id:
+    if not found.is_instance(step.instance_id, planned_at):
         return "kept"
     return "kept" if nodes.delete(session, found.name, found.uid) == nodes.Deletion.ANOTHER else "removed"

@@ -110,6 +110,17 @@ class TestBegin:
         assert told is not None
         assert (told.status, told.reason) == (OutcomeStatus.CHANGED, reason)
 
+    @pytest.mark.feature("CS-07")
+    @pytest.mark.parametrize(("age_s", "status"), [(60, "draining"), (-60, "abandoned")])
+    def test_a_node_that_does_not_say_what_it_is_must_be_older_than_the_plan(self, world: World, age_s: int, status: str):
+        """The plan knew it by its DNS name, and so may another machine be called by now."""
+        world.plan(scale_in=(scale_in(),))
+        created = (world.time.now() - timedelta(seconds=age_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        world.api.remove("Node", "n1")
+        world.api.add(node("n1", spec={"providerID": None}, creationTimestamp=created))
+
+        assert begin(world)["status"] == status
+
     def test_a_retry_that_finds_a_new_pod_takes_its_own_cordon_back(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)

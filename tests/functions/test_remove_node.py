@@ -52,6 +52,16 @@ def test_a_node_of_that_name_on_another_instance_stays(world: World):
     assert "i-0a has ended, the name is another instance's" in told.reason
 
 
+@pytest.mark.feature("CS-07")
+@pytest.mark.parametrize(("age_s", "status"), [(60, "removed"), (-60, "kept")])
+def test_a_node_that_does_not_say_what_it_is_goes_when_it_is_older_than_the_plan(world: World, age_s: int, status: str):
+    created = (world.time.now() - timedelta(seconds=age_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    world.api.remove("Node", "n1")
+    world.api.add(node("n1", spec={"providerID": None}, creationTimestamp=created))
+
+    assert remove(world) == {"status": status}
+
+
 def test_a_namesake_that_joins_in_between_stays(world: World, monkeypatch: pytest.MonkeyPatch):
     from spillway.kube import node as nodes
 

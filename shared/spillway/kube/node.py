@@ -64,6 +64,14 @@ class LiveNode:
     ready: bool
     machine: Machine | None
     created: datetime | None = None  # by the API server's clock
+    is_nameless: bool = False  # it has no provider id, nor a label in its place
+
+    def is_instance(self, instance_id: str, planned_at: datetime) -> bool:
+        """Whether it is still the one that a plan meant. Where the node does not say, the plan knew it by its DNS name; then it
+        is the same for as long as it is older than the plan."""
+        if self.machine is not None:
+            return self.machine.instance_id == instance_id
+        return self.is_nameless and self.created is not None and self.created <= planned_at
 
     @property
     def cordon(self) -> str:
@@ -182,6 +190,7 @@ def _live(session: Session, body: bytes) -> LiveNode:
 def _of(raw: _Node) -> LiveNode:
     spec, labels = raw.spec or _Spec(), raw.metadata.labels or {}
     conditions = (raw.status.conditions if raw.status else None) or ()
+    machine = machine_of(spec.provider_id or "", labels)
     return LiveNode(
         name=raw.metadata.name,
         uid=raw.metadata.uid,
@@ -190,6 +199,7 @@ def _of(raw: _Node) -> LiveNode:
         taints=tuple(spec.taints or ()),
         unschedulable=bool(spec.unschedulable),
         ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
-        machine=machine_of(spec.provider_id or "", labels),
+        machine=machine,
         created=raw.metadata.creation_timestamp,
+        is_nameless=machine is None and not spec.provider_id,
     )
