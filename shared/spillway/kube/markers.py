@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from spillway.kube.fields import Part
+from spillway.kube.fields import ABSENT, Part
 from spillway.model.cluster import Taint
 
 CORDONED = "spillway.io/cordoned"  # label; its value is the plan's id
@@ -23,7 +23,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class _NodeSpecFields(Part):
-    unschedulable: msgspec.Raw | None = msgspec.field(default=None, name="f:unschedulable")
+    unschedulable: msgspec.Raw = msgspec.field(default=ABSENT, name="f:unschedulable")
 
 
 class _Fields(Part):
@@ -63,7 +63,7 @@ def manager_of_cordon(managed_fields: bytes) -> str:
         entries = _managed.decode(managed_fields) or [] if managed_fields else []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""  # no reason to lose the node
-    owners = [one for one in entries if one.fields and one.fields.spec and one.fields.spec.unschedulable is not None]
+    owners = [one for one in entries if one.fields and one.fields.spec and one.fields.spec.unschedulable != ABSENT]
     return max(owners, key=lambda one: one.time or _NEVER).manager if owners else ""
 
 
