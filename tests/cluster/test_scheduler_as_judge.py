@@ -31,7 +31,7 @@ def test_whether_a_pod_may_go_on_a_node_is_judged_alike_and_for_the_same_kind_of
     assert not wrong, run.report_pairs(pairs_seed, wrong)
 
 
-@pytest.mark.parametrize("feature", [Feature.VOLUMES, Feature.DAEMONSETS, Feature.PREEMPTION])
+@pytest.mark.parametrize("feature", [Feature.POD_AFFINITY, Feature.PREEMPTION])
 def test_a_feature_that_the_planner_does_not_judge_yet_has_its_world_on_the_stage(stage: Stage, feature: Feature):
     """The scheduler comes to rest, and the stage is emptied for the next world; what it disagrees with is not asked."""
     for seed in (1, 2):

@@ -14,7 +14,7 @@ from spillway_local.judge.pinned import Disagreement
 from spillway_local.judge.scene import Key, key_of
 from spillway_local.judge.stage import NotAtRest, Stage, Verdict
 
-MORE = BUILT | {Feature.VOLUMES}
+MORE = BUILT | {Feature.POD_AFFINITY}
 
 
 @pytest.fixture(autouse=True)

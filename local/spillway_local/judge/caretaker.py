@@ -42,7 +42,7 @@ class Caretaker:
         with suppress(Refusal):  # claim or node may be gone, or another call of this was first
             meta, spec = claim["metadata"], claim["spec"]
             node = self._client.get(f"{self._nodes.path()}/{meta['annotations'][SELECTED_NODE]}")
-            volume = volume_for(claim, node["metadata"]["labels"][ZONE])
+            volume = volume_for(claim, [node["metadata"]["labels"][ZONE]])
             name = volume["metadata"]["name"]
             made = self._client.ask("POST", self._volumes.path(), volume)
             self._client.ask("PUT", f"{self._volumes.path()}/{name}/status", {**made, "status": volume["status"]})

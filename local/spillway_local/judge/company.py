@@ -34,5 +34,6 @@ def _pod(daemon: Object, node: Object) -> Object:
             "name": f"{meta['name']}-{name}", "namespace": meta["namespace"], "labels": template["metadata"]["labels"],
             "creationTimestamp": created, "ownerReferences": [owner],
         },
-        "spec": {**template["spec"], "nodeName": name}, "status": {"phase": "Running"},
+        "spec": {**template["spec"], "priority": 0, "preemptionPolicy": "Never", "nodeName": name},
+        "status": {"phase": "Running"},
     }  # fmt: skip

@@ -13,7 +13,7 @@ def classes(scene: Scene) -> list[Object]:
     """One class that waits for its first consumer in any zone, one that allows a single zone."""
     if Feature.VOLUMES not in scene.features:
         return []
-    allowed = {"key": ZONE, "values": [_zone(scene)]}
+    allowed = {"key": ZONE, "values": _zones(scene)}
     return [
         {
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": scene.named(name)},
@@ -62,26 +62,23 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
                 "status": {"phase": "Pending"},
             }
         ]
-    zone = _zone(scene)
     spec |= {"storageClassName": scene.named("anywhere"), "volumeName": name}
     meta["annotations"] = {BIND_COMPLETED: "yes"}
     bound = {"phase": "Bound", "accessModes": [mode], "capacity": size}
     whole = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": bound}
-    return [whole, volume_for(whole, zone)]
+    return [whole, volume_for(whole, _zones(scene))]
 
 
-def _zone(scene: Scene) -> str:
-    """Of a volume. Where groups have several zones it follows the world's rule on zones, as its pod does: `closed_zones`."""
-    operator, zone = scene.zone_rule or ("", "")
-    if operator == "In":
-        return zone
-    return scene.dice.pick([one for one in ZONES if one != zone] if operator else scene.zones)
+def _zones(scene: Scene) -> list[str]:
+    """Of a volume. Where groups have several zones it keeps to the world's rule on zones, as its pod does: `closed_zones`."""
+    operator, zone = scene.zone_rule or ("In", scene.dice.pick(scene.zones))
+    return [zone] if operator == "In" else [one for one in ZONES if one != zone]
 
 
-def volume_for(claim: Object, zone: str) -> Object:
-    """A volume of that zone, bound to the claim."""
+def volume_for(claim: Object, zones: list[str]) -> Object:
+    """A volume of those zones, bound to the claim."""
     meta, spec = claim["metadata"], claim["spec"]
-    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": zones}]}
     owner = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": meta["namespace"], "name": meta["name"]}
     return {
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": meta["name"]},

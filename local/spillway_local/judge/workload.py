@@ -99,11 +99,13 @@ def daemons(scene: Scene, nodes: Sequence[Object]) -> list[Object]:
     resources = {"requests": {resource: amounts.text(resource, amount) for resource, amount in asked.items()}}
     spec: Object = {
         "containers": [{"name": "main", "image": amounts.IMAGE, "resources": resources}],
-        "nodeSelector": scene.mine, "tolerations": [{"operator": "Exists"}], "priority": 0,
+        "nodeSelector": scene.mine, "tolerations": [{"operator": "Exists"}],
+        "priorityClassName": class_name("normal"), "priority": 0, "preemptionPolicy": "Never",
         "restartPolicy": "Always", "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 30,
     }  # fmt: skip
     form = Template(name, scene.namespaces[0], "DaemonSet", labels, spec)
-    template = {"metadata": {"labels": labels}, "spec": {name: value for name, value in spec.items() if name != "priority"}}
+    rest = {name: value for name, value in spec.items() if name not in ("priority", "preemptionPolicy")}
+    template = {"metadata": {"labels": labels}, "spec": rest}
     owner = {
         "apiVersion": "apps/v1", "kind": "DaemonSet",
         "metadata": {
