@@ -1,7 +1,7 @@
 """A dump of what runs: the answers of the API server and of AWS, written down without what they keep secret."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -52,11 +52,11 @@ def _read(session: Session, resource: Resource) -> dict[str, Any]:
     items: list[Any] = []
     envelope: dict[str, Any] = {}
 
-    def take(answer: Answer) -> str:
+    def take(answer: Answer, more: Callable[[str], object]) -> None:
         page = json.loads(answer.body)
+        more(str(page["metadata"].get("continue", "")))
         envelope.update(kind=page["kind"], apiVersion=page["apiVersion"])
         items.extend(page.get("items") or ())
-        return str(page["metadata"].get("continue", ""))
 
     read_list(session, resource.path, resource.name, take, items.clear, resource.query)
     return {**envelope, "metadata": {}, "items": items}

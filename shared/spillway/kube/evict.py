@@ -3,6 +3,7 @@
 Source: https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/ (how API-initiated eviction works).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -80,10 +81,10 @@ def pods_on(session: Session, node: str) -> tuple[LivePod, ...]:
     """All that still holds the node, by namespace and name; finished pods hold nothing."""
     found: list[LivePod] = []
 
-    def take(answer: Answer) -> str:
+    def take(answer: Answer, more: Callable[[str], object]) -> None:
         page = _pod_list.decode(answer.body)
+        more((page.metadata.next_page or "") if page.metadata else "")
         found.extend(_of(raw) for raw in page.items or () if not raw.status or raw.status.phase not in _FINISHED)
-        return (page.metadata.next_page or "") if page.metadata else ""
 
     read_list(session, "/api/v1/pods", "pods", take, found.clear, {"fieldSelector": f"spec.nodeName={node}"})
     return tuple(sorted(found, key=lambda pod: pod.key))

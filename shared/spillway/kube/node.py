@@ -143,13 +143,13 @@ def by_instance(session: Session, instance_ids: Collection[str]) -> dict[str, Li
     wanted = frozenset(instance_ids)
     found: dict[str, LiveNode] = {}
 
-    def take(answer: Answer) -> str:
+    def take(answer: Answer, more: Callable[[str], object]) -> None:
         page = _node_list.decode(answer.body)
+        more((page.metadata.next_page or "") if page.metadata else "")
         for raw in page.items or ():
             node = _of(raw)
             if node.machine and node.machine.instance_id in wanted:
                 found[node.machine.instance_id] = node
-        return (page.metadata.next_page or "") if page.metadata else ""
 
     if wanted:
         read_list(session, "/api/v1/nodes", "nodes", take, found.clear)

@@ -87,25 +87,28 @@ class Objects:
         """Whether that kind was read, if only to see that there is none."""
         return kind in self._kept
 
-    def add(self, raw: bytes) -> Page:
-        """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over.
+    def add(self, raw: bytes, opened: Callable[[Page], object] = lambda page: None) -> Page:
+        """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over. `opened` is told of the
+        page before its items are read.
 
         An object that does not read is set aside with a warning that names it. Raises msgspec.DecodeError when `raw` is no
         JSON object.
         """
         envelope = _envelope.decode(raw)
+        meta = envelope.metadata or fields.ListMeta()
+        page = Page("", "") if envelope.items is None else Page(meta.next_page or "", meta.resource_version or "")
+        opened(page)
         with paused_gc():
             if envelope.items is None:
                 self.put(kind_in(envelope.api_version, envelope.kind), raw)
-                return Page("", "")
+                return page
             kind = envelope.kind.removesuffix("List")  # items of a PodList do not say what they are
             known = kind and kind_in(envelope.api_version, kind)
             if known in self._readers:
                 self._kept.setdefault(known, {})
             for item in envelope.items:
                 self.put(known or _kind_of(item), item)
-        meta = envelope.metadata or fields.ListMeta()
-        return Page(meta.next_page or "", meta.resource_version or "")
+        return page
 
     def put(self, kind: str, raw: Raw | bytes) -> None:
         """One object as it is now."""

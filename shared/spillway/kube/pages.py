@@ -1,6 +1,10 @@
-"""Reading a list in pages. The pages of a list are of one moment; when the server forgets it, the list starts anew."""
+"""Reading a list in pages. The pages of a list are of one moment; when the server forgets it, the list starts anew.
+
+The next page is asked for as soon as its token is known: it comes, and is unpacked, while the last one is decoded.
+"""
 
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import msgspec
 
@@ -10,18 +14,20 @@ _PAGE = 500  # kubectl's own
 _STARTS = 4
 
 Query = Mapping[str, str | int]
+Take = Callable[[Answer, Callable[[str], object]], object]
+"""Takes a page, and as early as it can hands the token of the next one, "" for none, to its second argument."""
 
 
 def read_list(
     session: Session,
     path: str,
     resource: str,
-    take: Callable[[Answer], str],
+    take: Take,
     forget: Callable[[], object],
     query: Query | None = None,
     also: Collection[int] = (),
 ) -> None:
-    """Hands each page to `take`, which returns the token of the next; `forget` drops what was taken (410).
+    """Hands each page to `take`; `forget` drops what was taken (410).
 
     Answers of a status in `also` are for `take`, too.
 
@@ -34,19 +40,27 @@ def read_list(
     raise session.unavailable(f"list {resource}: its pages expired {_STARTS} times (410) before the last was read")
 
 
-def _pages(
-    session: Session, path: str, resource: str, take: Callable[[Answer], str], query: Query, also: Collection[int]
-) -> bool:
+def _pages(session: Session, path: str, resource: str, take: Take, query: Query, also: Collection[int]) -> bool:
     """False when a page had expired."""
-    token = ""
-    while True:
+
+    def ask(token: str) -> Answer:
         asked = {**query, "continue": token} if token else query
-        answer = session.call("GET", path, ("list", resource), asked, also=(410, *also))
-        if answer.status == 410:
-            return False
-        try:
-            token = take(answer)
-        except msgspec.DecodeError as error:
-            raise session.unavailable(f"list {resource}: an answer does not read: {error}") from error
-        if not token:
-            return True
+        return session.call("GET", path, ("list", resource), asked, also=(410, *also))
+
+    with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
+        coming: list[Future[Answer]] = []
+
+        def more(token: str) -> None:
+            if token:
+                coming.append(ahead.submit(ask, token))
+
+        answer = ask("")
+        while answer.status != 410:
+            try:
+                take(answer, more)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise session.unavailable(f"list {resource}: an answer does not read: {error}") from error
+            if not coming:
+                return True
+            answer = coming.pop().result()
+    return False

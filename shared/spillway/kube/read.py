@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -74,14 +74,13 @@ class Reader:
         forget = partial(self.objects.forget, resource.kind)
         forget()
 
-        def take(answer: Answer) -> str:
+        def take(answer: Answer, more: Callable[[str], object]) -> None:
             self.note(answer)
             if answer.status == 404:  # its API has gone since we asked what there is
                 resources.forget(self.session)
-                return ""
-            page = self.objects.add(answer.body)
+                return
+            page = self.objects.add(answer.body, lambda page: more(page.next_page))
             self.versions[resource.kind] = page.version
-            return page.next_page
 
         also = (404,) if resource.optional else ()
         read_list(self.session, resource.path, resource.name, take, forget, resource.query, also)
