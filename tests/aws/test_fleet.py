@@ -54,16 +54,22 @@ def test_reads_sizes_zones_and_what_is_suspended() -> None:
     assert found.problem == ""
 
 
-def test_reads_members_and_their_age_from_ec2() -> None:
+@pytest.mark.feature("CS-07")
+def test_reads_members_their_age_and_their_name_from_ec2() -> None:
     launched = datetime(2026, 1, 1, 9, tzinfo=UTC)
-    ec2 = {"InstanceId": "i-a", "LaunchTime": launched, "State": {"Name": "running", "Code": 16}}
+    dns = "ip-10-0-0-1.ec2.internal"
+    ec2 = {
+        "InstanceId": "i-a", "LaunchTime": launched, "State": {"Name": "running", "Code": 16}, "PrivateDnsName": dns,
+    }  # fmt: skip
     members = [member("b", "Pending", HealthStatus="UNHEALTHY"), member("a", ProtectedFromScaleIn=True)]
 
     found = only(region(group(Instances=members), Reservations=[checked("ec2", "Reservation", {"Instances": [ec2]})]))
 
     common = {"zone": "us-east-1a", "instance_type": "m5.large"}
     assert found.instances == (
-        Instance(id="i-a", lifecycle="InService", launched_at=launched, state="running", protected=True, **common),
+        Instance(
+            id="i-a", lifecycle="InService", launched_at=launched, state="running", protected=True, private_dns=dns, **common
+        ),
         Instance(id="i-b", lifecycle="Pending", healthy=False, **common),
     )
 

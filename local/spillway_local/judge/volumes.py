@@ -1,25 +1,28 @@
-"""Volumes of random pods: bound in a zone, bound where the first consumer goes, and too many for a node."""
+"""Volumes of random pods: bound in a zone, bound where the first consumer goes, too many for a node, or not to be had."""
 
 from collections.abc import Sequence
 
 from spillway_local.judge.features import Feature
-from spillway_local.judge.scene import ZONE, ZONES, Object, Scene, ago, uid
+from spillway_local.judge.scene import REGION, ZONE, ZONES, Dice, Object, Scene, ago, uid
 
 DRIVER = "judge.csi.spillway.io"
+WAITS = "WaitForFirstConsumer"
+NOWHERE = f"{REGION}z"
+UNMET = ("at-once", "unknown")  # classes of which one has no volume yet, and one is not there
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"  # without it the scheduler takes a claim for unbound
 
 
 def classes(scene: Scene) -> list[Object]:
-    """One class that waits for its first consumer in any zone, one that allows a single zone."""
+    """One class that waits for its first consumer in any zone, one that allows some zones, and one that binds at once."""
     if Feature.VOLUMES not in scene.features:
         return []
-    allowed = {"key": ZONE, "values": _zones(scene)}
+    allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": [zone]}]} for zone in (*_zones(scene), NOWHERE)]
     return [
         {
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": scene.named(name)},
-            "provisioner": DRIVER, "volumeBindingMode": "WaitForFirstConsumer", "reclaimPolicy": "Delete",
-        } | ({"allowedTopologies": [{"matchLabelExpressions": [allowed]}]} if zoned else {})
-        for name, zoned in (("anywhere", False), ("zoned", True))
+            "provisioner": DRIVER, "volumeBindingMode": mode, "reclaimPolicy": "Delete",
+        } | ({"allowedTopologies": allowed} if name == "zoned" else {})
+        for name, mode in (("anywhere", WAITS), ("zoned", WAITS), ("at-once", "Immediate"))
     ]  # fmt: skip
 
 
@@ -40,8 +43,10 @@ def of_nodes(scene: Scene, nodes: Sequence[Object]) -> list[Object]:
 
 
 def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
-    """A claim, with the volume that it is bound to where it is."""
+    """A claim, with the volume that it is bound to where it is; now and then one that cannot be met, or none at all."""
     dice = scene.dice
+    if dice.chance(0.03):
+        return []
     mode = "ReadWriteOncePod" if dice.chance(0.2) else "ReadWriteOnce"
     size = {"storage": "10Gi"}
     spec: Object = {"accessModes": [mode], "resources": {"requests": size}, "volumeMode": "Filesystem"}
@@ -52,7 +57,7 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
         "creationTimestamp": ago(7200),
     }
     if dice.chance(0.5):
-        spec["storageClassName"] = scene.named(dice.pick(("anywhere", "zoned")))
+        spec["storageClassName"] = scene.named(dice.pick(("anywhere", "anywhere", "zoned", "zoned", "zoned", *UNMET)))
         return [
             {
                 "apiVersion": "v1",
@@ -66,7 +71,7 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
     meta["annotations"] = {BIND_COMPLETED: "yes"}
     bound = {"phase": "Bound", "accessModes": [mode], "capacity": size}
     whole = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": bound}
-    return [whole, volume_for(whole, _zones(scene))]
+    return [whole, _elsewise(dice, volume_for(whole, _zones(scene)))]
 
 
 def _zones(scene: Scene) -> list[str]:
@@ -92,6 +97,20 @@ def volume_for(claim: Object, zones: list[str]) -> Object:
     }  # fmt: skip
 
 
-def mount(spec: Object, name: str) -> None:
-    spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
-    spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+def _elsewise(dice: Dice, volume: Object) -> Object:
+    """The same zones, at times said by alternatives or by the label that older volumes have."""
+    (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    (expression,) = term["matchExpressions"]
+    if dice.chance(0.3):
+        apart = [{"matchExpressions": [{**expression, "values": [zone]}]} for zone in (NOWHERE, *expression["values"])]
+        volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] = apart
+    if dice.chance(0.3):
+        volume["metadata"]["labels"] = {ZONE: "__".join(expression["values"])}
+        if dice.chance(0.5):
+            del volume["spec"]["nodeAffinity"]
+    return volume
+
+
+def mount(spec: Object, names: Sequence[str]) -> None:
+    spec["volumes"] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    spec["containers"][0]["volumeMounts"] = [{"name": name, "mountPath": f"/{name}"} for name in names]

@@ -57,8 +57,9 @@ def waiting(scene: Scene, form: Template, number: int, age_s: float) -> list[Obj
     pod = _pod(form, f"{form.name}-{number}", age_s)
     brought = []
     if scene.has(Feature.VOLUMES, 0.3):
-        brought = volumes.claim(scene, form.namespace, pod["metadata"]["name"])
-        volumes.mount(pod["spec"], pod["metadata"]["name"])
+        claims = [f"{pod['metadata']['name']}-{letter}" for letter in ("a", "b")[: scene.dice.pick((1, 1, 2))]]
+        brought = [one for name in claims for one in volumes.claim(scene, form.namespace, name)]
+        volumes.mount(pod["spec"], claims)
     pod["status"] = {
         "phase": "Pending", "qosClass": "Burstable",
         "conditions": [{

@@ -75,13 +75,16 @@ def readers(found: Iterable[SeenBudget]) -> Iterator[Reader]:
 
 def budgets(found: Mapping[tuple[str, str], SeenBudget], shapes: Iterable[PodShape]) -> Iterator[Budget]:
     """By namespace and name, with the shapes that they select; two may select the same."""
+    labelled: dict[tuple[str, str, str], list[PodShape]] = defaultdict(list)
     spaces: dict[str, list[PodShape]] = defaultdict(list)
     for shape in shapes:
         spaces[shape.namespace].append(shape)
+        for key, value in shape.labels.items():
+            labelled[shape.namespace, key, value].append(shape)
     for _, (selector, budget) in sorted(found.items()):
-        chosen = (
-            shape.id
-            for shape in spaces[budget.namespace]
-            if selector is not None and all(matches(one, shape.labels) for one in selector)
-        )
+        likely = spaces[budget.namespace] if selector is not None else []
+        # Looking at every shape for every budget would take minutes where there are thousands of both.
+        if named := next((one for one in selector or () if one.operator == "In"), None):
+            likely = [one for value in named.values for one in labelled.get((budget.namespace, named.key, value), ())]
+        chosen = (shape.id for shape in likely if all(matches(one, shape.labels) for one in selector or ()))
         yield msgspec.structs.replace(budget, shapes=tuple(sorted(chosen)))
