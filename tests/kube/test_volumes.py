@@ -258,6 +258,14 @@ class TestWhoElseUsesIt:
         wanted = need(once, volume(spec={"csi": None}), pod("web-1", spec=mounts("data")))
         assert (wanted.exclusive, wanted.shared) == (True, "default/data")
 
+    @pytest.mark.parametrize("deleted", [{}, {"deletionTimestamp": "2026-01-01T00:00:30Z"}])
+    def test_who_waits_for_what_a_pod_on_a_node_has_to_itself_waits_until_that_is_gone(self, deleted: Object):
+        objects = [claim(volume="pv-1", spec={"accessModes": ["ReadWriteOncePod"]}), volume()]
+        holder = pod("web-1", node="n1", spec=mounts("data"), **deleted)
+        assert need(*objects, holder).problem == "another pod has it to itself"
+        (holds,) = shape_of(holder, pod(spec=mounts("data")), *objects).volumes
+        assert (holds.exclusive, holds.problem) == (True, "")
+
     def test_one_volume_by_two_claims_is_attached_once_and_must_suit_both(self):
         twice = needs(
             claim(volume="pv-1"),
@@ -306,9 +314,8 @@ class TestVolumesOfTheOldKind:
 
     def test_one_without_a_claim_is_for_one_pod_alone(self):
         disk = {"volumes": [{"name": "d", "awsElasticBlockStore": {"volumeID": "aws://us-east-1b/vol-0a"}}]}
-        assert need(pod("web-1", node="n1", spec=disk), spec=disk) == VolumeNeed(
-            driver=EBS, shared=f"{EBS}/vol-0a", exclusive=True
-        )
+        assert need(pod("web-1", spec=disk), spec=disk) == VolumeNeed(driver=EBS, shared=f"{EBS}/vol-0a", exclusive=True)
+        assert need(pod("web-1", node="n1", spec=disk), spec=disk).problem == "another pod has it to itself"
 
     def test_an_id_that_is_none_is_a_reason(self):
         disk = {"volumes": [{"name": "d", "awsElasticBlockStore": {"volumeID": "aws://us-east-1b/x/y"}}]}

@@ -188,4 +188,4 @@ def test_rules_that_are_not_judged_yet_are_named_and_the_pods_planned_by_the_oth
     plan = plan_for(pod(volumes=(alone,)), group("g"))
     assert desired(plan) == {"g": 1}
     assert "rules_not_judged" in warned(plan)
-    assert "volumes that one pod alone may use (1 shape)" in plan.warnings[0].text
+    assert "volumes that several wait for and one may have (1 shape)" in plan.warnings[0].text

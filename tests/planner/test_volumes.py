@@ -129,6 +129,6 @@ class TestAttachLimits:
         assert f"needs 2 volumes of {EBS}, m5.xlarge has 1" in plan.unserved[0].reasons[0].text
 
 
-def test_who_shares_a_volume_for_one_pod_alone_is_not_judged_yet_and_that_is_said():
+def test_which_of_several_waiting_pods_gets_the_volume_for_one_is_not_judged_yet_and_that_is_said():
     alone = VolumeNeed(driver=EBS, shared=f"{EBS}/vol-1", exclusive=True)
     assert "rules_not_judged" in warned(plan_for(pod(count=2, volumes=(alone,)), group("g")))

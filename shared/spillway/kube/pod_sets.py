@@ -70,7 +70,8 @@ def _owners(objects: Objects) -> Mapping[str, Mapping[tuple[str, str], Controlle
 def _shape(shapes: Shapes, resolver: Resolver, namespace: str, pod: SeenPod, owner: State) -> PodShape:
     if pod.recipe is None:
         return shapes.opaque(namespace)
-    volumes = resolver.needs(namespace, pod.volumes, pod.uid) if pod.volumes else ()
+    waits = pod.state not in (PodState.BOUND, PodState.TERMINATING)
+    volumes = resolver.needs(namespace, pod.volumes, pod.uid, waits) if pod.volumes else ()
     return shapes.of(pod.recipe, pod.labels, volumes, owner)
 
 

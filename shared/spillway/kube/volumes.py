@@ -14,6 +14,7 @@ from spillway.kube.storage import SeenClaim, SeenClass, SeenVolume, Terms
 from spillway.kube.volume_stock import Stock, suits
 from spillway.kube.volume_terms import alternatives, both, of_zones
 from spillway.model.base import encode
+from spillway.model.cluster import PodState
 from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway.model.volumes import VolumeNeed
 
@@ -39,21 +40,24 @@ class Resolver:
         self._classes = objects.of("StorageClass")
         self._known: dict[tuple[str, str, bool], Found] = {}
         self._stock = Stock(self._volumes)
-        pods = objects.of("Pod").items()
-        used = Counter(
-            found.identity
-            for (namespace, _), pod in pods
-            if pod.volumes
-            for found in self._distinct(namespace, pod.volumes, pod.uid)
-        )
-        self._shared = frozenset(identity for identity, pods_with_it in used.items() if identity and pods_with_it > 1)
+        used: Counter[str] = Counter()
+        held = set()
+        for (namespace, _), pod in objects.of("Pod").items():
+            for need, identity in self._distinct(namespace, pod.volumes, pod.uid) if pod.volumes else ():
+                used[identity] += 1
+                if need.exclusive and pod.state in _ON_A_NODE:
+                    held.add(identity)
+        self._shared = frozenset(identity for identity, pods in used.items() if identity and pods > 1)
+        self._held = frozenset(held)
 
-    def needs(self, namespace: str, uses: Iterable[Use], pod_uid: str) -> tuple[VolumeNeed, ...]:
-        """Of a pod in `namespace`; a template's pod has the uid ""."""
+    def needs(self, namespace: str, uses: Iterable[Use], pod_uid: str, waits: bool = False) -> tuple[VolumeNeed, ...]:
+        """Of a pod in `namespace`; a template's pod has the uid "". `waits`: it is on no node, so what another pod there has to
+        itself is a problem."""
         needs = []
         for need, identity in self._distinct(namespace, uses, pod_uid):
             if identity in self._shared:
-                need = VolumeNeed(need.driver, need.terms, identity, need.exclusive, need.problem)
+                problem = _HELD if waits and identity in self._held and not need.problem else need.problem
+                need = VolumeNeed(need.driver, need.terms, identity, need.exclusive, problem)
             if need != _NOTHING:
                 needs.append(need)
         return tuple(sorted(needs, key=encode)) if len(needs) > 1 else tuple(needs)
@@ -131,6 +135,8 @@ class Resolver:
 
 
 _NOTHING = VolumeNeed()
+_ON_A_NODE = (PodState.BOUND, PodState.TERMINATING)
+_HELD = "another pod has it to itself"
 _MISSING = "its PersistentVolumeClaim is missing"
 _UNMADE = "the claim of its ephemeral volume is not made yet"
 

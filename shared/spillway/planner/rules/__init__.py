@@ -15,6 +15,8 @@ UNJUDGED: Mapping[str, Callable[[PodShape], bool]] = {
     "pod affinity": lambda shape: any(term.weight == 0 for term in shape.pod_affinity),
     "pod anti-affinity": lambda shape: any(term.weight == 0 for term in shape.pod_anti_affinity),
     "topology spread": lambda shape: any(s.when_unsatisfiable == "DoNotSchedule" for s in shape.spread),
-    "volumes that one pod alone may use": lambda shape: any(need.exclusive and need.shared for need in shape.volumes),
+    "volumes that several wait for and one may have": lambda shape: any(
+        need.exclusive and need.shared and not need.problem for need in shape.volumes
+    ),
 }
 """Rules that a shape may carry and no filter knows yet: its pods are planned by the others, and a warning says so."""
