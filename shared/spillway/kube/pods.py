@@ -12,13 +12,13 @@ from spillway.kube import fields
 from spillway.kube.gangs import Membership, membership
 from spillway.kube.owners import Owner, owner_of
 from spillway.kube.pod_volumes import Use, uses
-from spillway.kube.recipes import Recipe, recipe_of
+from spillway.kube.recipes import NO_NOTES, Recipe, recipe_of
 from spillway.model.cluster import PodState
 
 _MOST_SHARED = 50_000  # then what was shared is kept anew: a function that stays warm for days must not grow
 _FINISHED = ("Succeeded", "Failed")
 _pod = msgspec.json.Decoder(fields.Pod)
-_NO_NOTES, _NO_STATUS, _NO_CONDITION = fields.PodAnnotations(), fields.PodStatus(), fields.PodCondition()
+_NO_STATUS, _NO_CONDITION = fields.PodStatus(), fields.PodCondition()
 T = TypeVar("T")
 
 
@@ -56,7 +56,7 @@ class SeenPods:
         key = (intern(meta.namespace or "default"), meta.name)
         if is_finished(pod):
             return key, None
-        notes = meta.annotations or _NO_NOTES
+        notes = meta.annotations or NO_NOTES
         status = pod.status or _NO_STATUS
         conditions = {one.type: one for one in status.conditions or ()}
         owner = owner_of(meta.owner_references or ())

@@ -18,6 +18,7 @@ from spillway.model.selector import NodeSelectorTerm
 
 _PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104  the API's own default
+NO_NOTES = fields.PodAnnotations()
 _strings = msgspec.json.Decoder(dict[str, str] | None)
 _template = msgspec.json.Decoder(fields.PodTemplateSpec)
 
@@ -59,7 +60,7 @@ def shape_of_template(namespace: str, raw: Raw | bytes, owner_kind: str) -> Temp
     """A PodTemplateSpec as `shape_of` takes it. Raises msgspec.DecodeError and UnicodeDecodeError."""
     template = _template.decode(raw)
     meta = template.metadata or fields.TemplateMeta()
-    notes = meta.annotations or fields.PodAnnotations()
+    notes = meta.annotations or NO_NOTES
     # The claim of an ephemeral volume is made with the pod, so a template has none yet.
     volumes = tuple(use for use in uses(template.spec.volumes or [], "") if not use.ephemeral)
     return Template(recipe_of(namespace, template.spec, notes, owner_kind), bytes(meta.labels), volumes)
@@ -77,8 +78,8 @@ def recipe_of(
     affinity = bytes(spec.affinity)
     if pinned and spec.node_name:  # the same bytes for all pods of a DaemonSet
         affinity = affinity.replace(f'"{spec.node_name}"'.encode(), b'""')
-    live = _live(status) if status else {}
-    init = spec.init_containers or ()
+    live = _live(status) if status and (status.container_statuses or status.init_container_statuses) else {}
+    init = spec.init_containers
     return Recipe(
         namespace=namespace,
         owner_kind="DaemonSet" if notes.daemon == "true" else owner_kind,
@@ -88,7 +89,7 @@ def recipe_of(
         priority=_PRIORITIES.get(spec.priority_class_name or "", 0) if spec.priority is None else spec.priority,
         preemption_policy=spec.preemption_policy or "PreemptLowerPriority",
         grace_s=_grace_s(spec.termination_grace_period_seconds),
-        annotations=_annotations(notes),
+        annotations=_annotations(notes) if notes is not NO_NOTES else (),
         node_selector=bytes(spec.node_selector),
         affinity=affinity,
         tolerations=bytes(spec.tolerations),
@@ -96,7 +97,7 @@ def recipe_of(
         overhead=bytes(spec.overhead),
         whole=_whole(spec, status),
         containers=tuple([_container(c, live) for c in spec.containers]),
-        init=tuple([_container(c, live, c.restart_policy == "Always") for c in init]),
+        init=tuple([_container(c, live, c.restart_policy == "Always") for c in init]) if init else (),
         host_ports=_host_ports(spec),
         local_storage=local_storage(spec.volumes, notes.safe_volumes) if spec.volumes else (),
         resource_claims=_resource_claims(spec) if spec.resource_claims else (),
@@ -188,9 +189,13 @@ def _unpinned(terms: Sequence[NodeSelectorTerm]) -> tuple[NodeSelectorTerm, ...]
 
 def _host_ports(spec: fields.PodSpec) -> tuple[tuple[int, str, str], ...]:
     """On the host's network every port is the host's, whether a template says so or not (defaultHostNetworkPorts)."""
-    sidecars = [c for c in spec.init_containers or () if c.restart_policy == "Always"]
+    containers = spec.containers
+    if spec.init_containers:
+        containers = [*containers, *(c for c in spec.init_containers if c.restart_policy == "Always")]
+    if not any([c.ports for c in containers]):
+        return ()
     found = set()
-    for container in (*spec.containers, *sidecars):
+    for container in containers:
         for port in container.ports or ():
             number = port.host_port or (port.container_port if spec.host_network else None)
             if number:
