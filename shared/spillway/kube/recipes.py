@@ -192,15 +192,13 @@ def _host_ports(spec: fields.PodSpec) -> tuple[tuple[int, str, str], ...]:
     containers = spec.containers
     if spec.init_containers:
         containers = [*containers, *(c for c in spec.init_containers if c.restart_policy == "Always")]
-    if not any([c.ports for c in containers]):
-        return ()
-    found = set()
-    for container in containers:
-        for port in container.ports or ():
-            number = port.host_port or (port.container_port if spec.host_network else None)
-            if number:
-                found.add((number, port.protocol or "TCP", port.host_ip or _ANY_ADDRESS))
-    return tuple(sorted(found))
+    found = {
+        (number, port.protocol or "TCP", port.host_ip or _ANY_ADDRESS)
+        for container in containers
+        for port in container.ports or ()
+        if (number := port.host_port or (port.container_port if spec.host_network else None))
+    }
+    return tuple(sorted(found)) if found else ()
 
 
 def _resource_claims(spec: fields.PodSpec) -> tuple[str, ...]:
