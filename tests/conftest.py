@@ -31,11 +31,12 @@ def _nothing_remembered() -> Iterator[None]:
     """Every test is a cold start: no environment and no answer of the test before."""
     from spillway.aws import memo
     from spillway.env import env
-    from spillway.kube import resources
+    from spillway.kube import follow, resources
 
     env.cache_clear()
     memo.clear()
     resources.clear()
+    follow.clear()
     yield
     env.cache_clear()
 

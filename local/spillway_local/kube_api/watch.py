@@ -1,8 +1,15 @@
-"""Watches: a stream of changes from a resourceVersion on."""
+"""Watches: a stream of changes from a resourceVersion on.
+
+Bookmarks come as from k8s.io/apiserver/pkg/storage/cacher: every minute, and 2 s before the end. But the first comes as
+soon as all is told that there was, where a real server's comes after a second: nobody in virtual time can wait so long.
+"""
 
 import threading
 import time
 from collections.abc import Iterator
+from datetime import timedelta
+
+import msgspec
 
 from spillway_local.kube_api.protocol import Clock
 from spillway_local.kube_api.refusals import Refusal, bad_request
@@ -11,6 +18,7 @@ from spillway_local.kube_api.selectors import matcher
 from spillway_local.kube_api.store import Change, Record, Store
 
 _DEFAULT_S = 1800.0  # a real server ends a watch after 30 to 60 minutes
+_BOOKMARK_EVERY_S, _BEFORE_THE_END_S = 60.0, 2.0
 _LOOK_S = 0.2  # real seconds between looks at whether the client has gone
 
 
@@ -28,6 +36,9 @@ class Watch:
             self._since = int(ask.query.get("resourceVersion") or 0)
         except ValueError as problem:
             raise bad_request(f"invalid watch parameter: {problem}") from None
+        self._bookmarks = ask.query.get("allowWatchBookmarks") in ("true", "1")
+        self._end_at = clock.now() + timedelta(seconds=self._timeout_s)
+        self._bookmark_at = clock.now()
 
     def lines(self) -> Iterator[bytes]:
         """JSON events, one a line, and b"" now and then so that the caller can look at the connection."""
@@ -39,7 +50,8 @@ class Watch:
             while True:
                 with self._store.lock:
                     changes = self._store.changes_since(self._since)
-                    if not changes:
+                    bookmark = b"" if changes else self._bookmark()
+                    if not changes and not bookmark:
                         if over.is_set() or self._stopping.is_set() or time.monotonic() >= real_end:
                             return
                         self._store.changed.wait(min(_LOOK_S, max(0.0, real_end - time.monotonic())))
@@ -48,7 +60,7 @@ class Watch:
                     if line := self._tell(change):
                         yield line
                 if not changes:
-                    yield b""
+                    yield bookmark
         except Refusal as refusal:
             # Once a watch is accepted, errors come as events: k8s.io/apiserver/pkg/storage/cacher, newErrWatcher.
             yield _line("ERROR", refusal.body())
@@ -64,6 +76,18 @@ class Watch:
         for record in records:
             if self._wants(record):
                 yield _line("ADDED", record.whole)
+
+    def _bookmark(self) -> bytes:
+        """The version up to which all is told, when it is time for one."""
+        now = self._clock.now()
+        if not self._bookmarks or now < self._bookmark_at:
+            return b""
+        last = self._end_at - timedelta(seconds=_BEFORE_THE_END_S)
+        following = now + timedelta(seconds=_BOOKMARK_EVERY_S)
+        self._bookmark_at = min(following, last) if now < last else following
+        meta = {"resourceVersion": str(self._store.version), "creationTimestamp": None}
+        kind = self._ask.kind
+        return _line("BOOKMARK", msgspec.json.encode({"kind": kind.name, "apiVersion": kind.api_version, "metadata": meta}))
 
     def _end(self, over: threading.Event) -> None:
         over.set()

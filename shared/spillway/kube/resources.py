@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -25,7 +26,8 @@ _ASKED_EVERY = timedelta(minutes=10)  # an API that is added to a running cluste
 
 @dataclass(frozen=True)
 class Resource:
-    """One list. `kind` is its key in `Objects`, `optional` one whose API a server need not have."""
+    """One list. `kind` is its key in `Objects`, `optional` one whose API a server need not have; `in_namespaces` says
+    whether its objects are in one."""
 
     kind: str
     group_version: str
@@ -33,6 +35,7 @@ class Resource:
     field_selector: str = ""
     namespace: str = ""
     optional: bool = False
+    in_namespaces: bool = True
 
     @property
     def name(self) -> str:
@@ -49,6 +52,19 @@ class Resource:
     def query(self) -> Mapping[str, str | int]:
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
 
+    def watch(self, version: str, life_s: int) -> str:
+        """The target of a watch from that version on, which the server ends after so many seconds."""
+        asked = {**self.query, "watch": "true", "resourceVersion": version, "timeoutSeconds": life_s}
+        return f"{self.path}?{urlencode({**asked, 'allowWatchBookmarks': 'true'})}"
+
+    @property
+    def probe(self) -> str:
+        """A list of one name that nobody has, which a server looks up by its key: what it tells is its version of this kind."""
+        if self.namespace:  # granted for its own name alone
+            return f"{self.path}?{urlencode({**self.query, 'limit': 1})}"
+        root = f"{_root(self.group_version)}/namespaces/default" if self.in_namespaces else _root(self.group_version)
+        return f"{root}/{self.plural}?fieldSelector=metadata.name=spillway-looks-for-its-version"
+
 
 def _root(group_version: str) -> str:
     return f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
@@ -58,17 +74,21 @@ def _always(group_version: str, kind: str, plural: str) -> Resource:
     return Resource(kind_in(group_version, kind), group_version, plural)
 
 
+def _in_none(group_version: str, kind: str, plural: str) -> Resource:
+    return replace(_always(group_version, kind, plural), in_namespaces=False)
+
+
 def _optional(group: str, versions: str, kind: str, plural: str) -> tuple[Resource, ...]:
     """One for each version, the best first."""
     first = Resource(kind_in(f"{group}/", kind), "", plural, optional=True)
     return tuple(replace(first, group_version=f"{group}/{version}") for version in versions.split())
 
 
-NODES = _always("v1", "Node", "nodes")
+NODES = _in_none("v1", "Node", "nodes")
 PODS = replace(_always("v1", "Pod", "pods"), field_selector="status.phase!=Succeeded,status.phase!=Failed")
 OTHERS = (
-    _always("v1", "Namespace", "namespaces"),
-    _always("v1", "PersistentVolume", "persistentvolumes"),
+    _in_none("v1", "Namespace", "namespaces"),
+    _in_none("v1", "PersistentVolume", "persistentvolumes"),
     _always("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     _always("v1", "ReplicationController", "replicationcontrollers"),
     _always("v1", "PodTemplate", "podtemplates"),
@@ -83,10 +103,10 @@ OTHERS = (
     _always("apps/v1", "StatefulSet", "statefulsets"),
     _always("batch/v1", "Job", "jobs"),
     _always("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
-    _always("storage.k8s.io/v1", "StorageClass", "storageclasses"),
-    _always("storage.k8s.io/v1", "CSINode", "csinodes"),
-    _always("storage.k8s.io/v1", "CSIDriver", "csidrivers"),
-    _always("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments"),
+    _in_none("storage.k8s.io/v1", "StorageClass", "storageclasses"),
+    _in_none("storage.k8s.io/v1", "CSINode", "csinodes"),
+    _in_none("storage.k8s.io/v1", "CSIDriver", "csidrivers"),
+    _in_none("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments"),
 )
 OPTIONAL = (
     *_optional("resource.k8s.io", "v1 v1beta2 v1beta1", "ResourceClaim", "resourceclaims"),

@@ -19,6 +19,7 @@ import msgspec
 from spillway import clock
 from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
 from spillway.kube import retry
+from spillway.kube.connection import Connections
 from spillway.kube.fields import Part
 from spillway.model.access import Access
 
@@ -106,6 +107,11 @@ class Session:
             if attempt == retry.ATTEMPTS or (clock.utcnow() - began).total_seconds() >= retry.BUDGET_S:
                 raise self.unavailable(f"{' '.join(what)}: {problem} (attempts: {attempt})")
             retry.wait(attempt - 1, after)
+
+    def connections(self) -> Connections:
+        """Connections of their own, with the access of now."""
+        access = self._current()
+        return Connections(_client(access), access.token)
 
     def _current(self) -> Access:
         with self._lock:

@@ -1,0 +1,86 @@
+"""What a warm process keeps of a cluster, and the events of watches that bring it up to date."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+from msgspec import Raw
+
+from spillway.kube import fields
+from spillway.kube.objects import UNREADABLE, Objects
+from spillway.kube.resources import Resource
+
+
+class Doubt(Exception):
+    """Whether all that changed was seen cannot be told: the list has to be read again."""
+
+
+class _Meta(fields.BareMeta):
+    resource_version: str = ""
+    name: str = ""
+
+
+class _Object(fields.Part):
+    metadata: _Meta
+
+
+class _Event(fields.Part):
+    type: str
+    object: Raw
+
+
+class _List(fields.Part):
+    metadata: fields.ListMeta
+
+
+_event = msgspec.json.Decoder(_Event)
+_object = msgspec.json.Decoder(_Object)
+_list = msgspec.json.Decoder(_List)
+
+
+@dataclass
+class Kept:
+    """`versions` are the resourceVersions up to which each kind is known; `listed_at` is when all were listed."""
+
+    listed_at: datetime
+    objects: Objects = field(default_factory=Objects)
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+class Sort(StrEnum):
+    CHANGE = "change"
+    BOOKMARK = "bookmark"
+
+
+def apply(kept: Kept, resource: Resource, line: bytes) -> tuple[Sort, int]:
+    """Takes one event in; tells its sort and version. Raises Doubt for an error of the watch and for what does not read."""
+    try:
+        event = _event.decode(line)
+        meta = _object.decode(event.object).metadata if event.type != "ERROR" else _Meta()
+    except UNREADABLE as error:
+        raise Doubt(f"an event does not read: {error}") from error
+    if event.type in ("ADDED", "MODIFIED"):
+        kept.objects.put(resource.kind, event.object)
+    elif event.type == "DELETED":
+        kept.objects.remove(resource.kind, meta.namespace or "", meta.name)
+    elif event.type != "BOOKMARK":
+        raise Doubt(f"the watch ended: {bytes(event.object)[:200].decode(errors='replace')}")
+    version = number(meta.resource_version)
+    kept.versions[resource.kind] = meta.resource_version
+    return (Sort.BOOKMARK if event.type == "BOOKMARK" else Sort.CHANGE), version
+
+
+def version_of(body: bytes) -> int:
+    """Of a list. Raises Doubt."""
+    try:
+        return number(_list.decode(body).metadata.resource_version or "")
+    except UNREADABLE as error:
+        raise Doubt(f"a list does not read: {error}") from error
+
+
+def number(version: str) -> int:
+    """Versions of one kind can be compared (Kubernetes 1.35, KEP-5504). Raises Doubt where they are no numbers."""
+    if not (version.isascii() and version.isdigit()):
+        raise Doubt(f"resourceVersion {version[:50]!r} is no number")
+    return int(version)
