@@ -46,9 +46,9 @@ def follow(session: Session, label_keys: Collection[str] = ()) -> Reading:
         else:
             reader.versions = kept.versions
             _catch_up(reader, kept)
-        snapshot = reader.snapshot(version, label_keys)
+        reading = reader.reading(version, label_keys)
     _warm[key] = kept
-    return Reading(snapshot, reader.requests, reader.body_bytes)
+    return reading
 
 
 def kept(session: Session) -> Kept | None:
@@ -147,7 +147,7 @@ class _Round:
     def _take(self, told: Told, state: _State) -> None:
         kind, reader = told.resource.kind, self._reader
         if told.what == What.PROBED:
-            reader.note(Answer(200, told.body, told.headers))
+            reader.note(Answer(200, told.body, told.headers, len(told.body)))  # too short to be compressed
             state.wanted = version_of(told.body)
             if state.wanted < number(self._kept.versions[kind]):
                 raise Doubt("the server is behind what it told before")
@@ -156,6 +156,7 @@ class _Round:
             state.quiet_at = time.monotonic() + QUIET_S
         elif told.what == What.EVENT:
             reader.body_bytes += len(told.body)
+            reader.wire_bytes += len(told.body)
             _, version = apply(self._kept, told.resource, told.body)
             state.quiet_at = time.monotonic() + QUIET_S
             state.is_done = state.is_done or version >= state.wanted

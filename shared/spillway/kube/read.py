@@ -35,11 +35,14 @@ _version = msgspec.json.Decoder(_Version)
 
 @dataclass(frozen=True)
 class Reading:
-    """`body_bytes` is what the answers hold once unpacked."""
+    """`body_bytes` is what the answers hold once unpacked, `wire_bytes` what came over the network. `lists` are the kinds that
+    were read from their lists' start, which are all but in a warm process."""
 
     snapshot: ClusterSnapshot
     requests: int
     body_bytes: int
+    wire_bytes: int
+    lists: int
 
 
 class Reader:
@@ -51,7 +54,7 @@ class Reader:
     def __init__(self, session: Session, objects: Objects) -> None:
         self.session, self.objects = session, objects
         self.versions: dict[str, str] = {}
-        self.requests = self.body_bytes = 0
+        self.requests = self.body_bytes = self.wire_bytes = self.listed = 0
         self.taken_at: datetime | None = None
         self.skew: timedelta | None = None
         self._lock = threading.Lock()
@@ -61,6 +64,7 @@ class Reader:
         with self._lock:
             self.requests += 1
             self.body_bytes += len(answer.body)
+            self.wire_bytes += answer.wire_bytes
             if self.taken_at is None:
                 date, now = _date(answer), clock.utcnow()
                 self.taken_at, self.skew = date or now, date - now if date else None
@@ -73,6 +77,8 @@ class Reader:
         """One list to its end, in place of what was there of its kind. Raises what `pages.read_list` raises."""
         forget = partial(self.objects.forget, resource.kind)
         forget()
+        with self._lock:
+            self.listed += 1
 
         def take(answer: Answer, more: Callable[[str], object]) -> None:
             self.note(answer)
@@ -106,8 +112,13 @@ class Reader:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self.session.unavailable(f"get /version: the answer is no JSON: {error}") from error
 
-    def snapshot(self, server_version: str, label_keys: Collection[str]) -> ClusterSnapshot:
-        """What was read, reduced, with a warning when the server's clock and ours differ."""
+    def reading(self, server_version: str, label_keys: Collection[str]) -> Reading:
+        """What was read, reduced, and what that cost."""
+        seen = self._snapshot(server_version, label_keys)
+        return Reading(seen, self.requests, self.body_bytes, self.wire_bytes, self.listed)
+
+    def _snapshot(self, server_version: str, label_keys: Collection[str]) -> ClusterSnapshot:
+        """With a warning when the server's clock and ours differ."""
         seen = reduce(
             self.objects,
             cluster=self.session.cluster,
@@ -130,7 +141,7 @@ def read(session: Session, label_keys: Collection[str] = ()) -> Reading:
     with paused_gc():
         version = reader.server_version()
         reader.read_all()
-        return Reading(reader.snapshot(version, label_keys), reader.requests, reader.body_bytes)
+        return reader.reading(version, label_keys)
 
 
 def _date(answer: Answer) -> datetime | None:

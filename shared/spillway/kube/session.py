@@ -45,9 +45,12 @@ _files: list[Path] = []  # certificates and keys of clients
 
 @dataclass(frozen=True)
 class Answer:
+    """`wire_bytes` is what the body was on the way, most often compressed."""
+
     status: int
     body: bytes
     headers: Mapping[str, str]
+    wire_bytes: int = 0
 
     @property
     def message(self) -> str:
@@ -157,7 +160,7 @@ class Session:
         request = client.param_serialize(method, path, query_params=dict(query or {}), header_params=headers, body=body)
         try:
             response = client.call_api(*request, _request_timeout=_TIMEOUT_S)
-            return Answer(response.status, response.response.data, response.headers)
+            return Answer(response.status, response.response.data, response.headers, response.response.tell())
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             return f"{type(error).__name__}: {getattr(error, 'reason', '') or error}"
 
