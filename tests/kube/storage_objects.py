@@ -86,10 +86,11 @@ def mounts(*claims: str) -> Object:
 
 
 def ephemeral() -> Object:
-    return {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "resources": {"requests": {"storage": "1Gi"}}}
+    return {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]}
 
 
-def csi_node(name: str = "n1", **limits: int | None) -> Object:
+def csi_node(name: str = "n1", annotations: Object | None = None, **limits: int | None) -> Object:
     """`ebs` stands for the EBS driver; None: a driver without a limit."""
     drivers = [
         {"name": EBS if driver == "ebs" else driver, "nodeID": name}
@@ -99,7 +100,7 @@ def csi_node(name: str = "n1", **limits: int | None) -> Object:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": annotations or {}},
         "spec": {"drivers": drivers},
     }
 

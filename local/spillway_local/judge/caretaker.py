@@ -34,20 +34,38 @@ class Caretaker:
         if what != "DELETED" and chosen and not claim["spec"].get("volumeName"):
             self._submit(self._provide, claim)
 
+    def see_volume(self, what: What, volume: Object) -> None:
+        """A free one that the scheduler has chosen for a claim is bound to it."""
+        chosen = (volume["spec"].get("claimRef") or {}).get("uid")
+        if what != "DELETED" and chosen and volume.get("status", {}).get("phase") == "Available":
+            self._submit(self._bind, volume)
+
     def _end(self, path: str) -> None:
         with unless_gone():
             self._client.ask("DELETE", f"{path}?gracePeriodSeconds=0")
 
     def _provide(self, claim: Object) -> None:
         with suppress(Refusal):  # claim or node may be gone, or another call of this was first
-            meta, spec = claim["metadata"], claim["spec"]
+            meta = claim["metadata"]
             node = self._client.get(f"{self._nodes.path()}/{meta['annotations'][SELECTED_NODE]}")
             volume = volume_for(claim, [node["metadata"]["labels"][ZONE]])
             name = volume["metadata"]["name"]
             made = self._client.ask("POST", self._volumes.path(), volume)
             self._client.ask("PUT", f"{self._volumes.path()}/{name}/status", {**made, "status": volume["status"]})
-            path = f"{self._claims.path(meta['namespace'])}/{meta['name']}"
-            meta = {**meta, "annotations": {**meta["annotations"], BIND_COMPLETED: "yes"}}
-            bound = self._client.ask("PUT", path, {**claim, "metadata": meta, "spec": {**spec, "volumeName": name}})
-            status = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["resources"]["requests"]}
-            self._client.ask("PUT", f"{path}/status", {**bound, "status": status})
+            self._complete(claim, name)
+
+    def _bind(self, volume: Object) -> None:
+        with suppress(Refusal):
+            wanted, name = volume["spec"]["claimRef"], volume["metadata"]["name"]
+            self._client.ask("PUT", f"{self._volumes.path()}/{name}/status", {**volume, "status": {"phase": "Bound"}})
+            claim = self._client.get(f"{self._claims.path(wanted['namespace'])}/{wanted['name']}")
+            if not claim["spec"].get("volumeName"):
+                self._complete(claim, name)
+
+    def _complete(self, claim: Object, volume: str) -> None:
+        meta, spec = claim["metadata"], claim["spec"]
+        path = f"{self._claims.path(meta['namespace'])}/{meta['name']}"
+        meta = {**meta, "annotations": {**meta.get("annotations", {}), BIND_COMPLETED: "yes"}}
+        bound = self._client.ask("PUT", path, {**claim, "metadata": meta, "spec": {**spec, "volumeName": volume}})
+        status = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["resources"]["requests"]}
+        self._client.ask("PUT", f"{path}/status", {**bound, "status": status})

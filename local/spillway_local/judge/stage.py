@@ -23,10 +23,10 @@ _LOOK_S = 0.05
 _LOOK_AT_QUEUE_S = 0.2
 _LIMIT_S = 90.0
 _WITH_PODS = ("Pod", "DaemonSet", "PersistentVolumeClaim")
-_WITH_NODES = ("Node", "PersistentVolume", "CSINode", "StorageClass")
+_WITH_NODES = ("Node", "PersistentVolume", "CSINode", "CSIDriver", "StorageClass", "VolumeAttachment")
 _OWN_STATUS = frozenset({"PersistentVolume", "PersistentVolumeClaim"})  # read by the scheduler; creating drops it
 _SHARED = ("Namespace", "PriorityClass", "RuntimeClass")  # stay from world to world
-_FIRST = (*_SHARED, "StorageClass", "PersistentVolumeClaim", "PersistentVolume", "CSINode", "Node")
+_FIRST = (*_SHARED, "CSIDriver", "StorageClass", "PersistentVolumeClaim", "PersistentVolume", "CSINode", "Node")
 
 
 class NotAtRest(RuntimeError):
@@ -72,7 +72,12 @@ class Stage:
         self._canaries = 0
 
     def __enter__(self) -> "Stage":
-        for kind, listener in ((POD, self._note), (self._kinds.named("PersistentVolumeClaim"), self._care.see_claim)):
+        listeners = (
+            (POD, self._note),
+            (self._kinds.named("PersistentVolumeClaim"), self._care.see_claim),
+            (self._kinds.named("PersistentVolume"), self._care.see_volume),
+        )
+        for kind, listener in listeners:
             self._watches.append(Watching(self._client, kind, listener))
         return self
 
