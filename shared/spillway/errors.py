@@ -19,6 +19,7 @@ lists may name only these, and a test says so.
     │   ├── AwsForbidden           IAM lacks an action
     │   └── AwsUnavailable         no answer, throttling or 5xx after all retries
     ├── NotFound                   a plan, step or snapshot that the table does not hold
+    ├── SnapshotTooNew             a newer version stored it than reads it
     ├── PlanStale                  the plan is too old to act on
     ├── Stopped                    the switch or the policy's mode forbids it
     └── LeaseHeld                  somebody else is writing to the same group or node
@@ -187,6 +188,21 @@ class NotFound(SpillwayError):
 
     def __str__(self) -> str:
         return f"{self.what} {self.name} is not in the table: it expired, or never was"
+
+
+@dataclass(eq=False)
+class SnapshotTooNew(SpillwayError):
+    """`version` is its schema's, `ours` the newest that this code reads."""
+
+    cluster: str
+    version: int
+    ours: int
+
+    def __str__(self) -> str:
+        return (
+            f"the snapshot of cluster {self.cluster} has schema version {self.version}, and this function reads up to "
+            f"{self.ours}: whoever stored it is newer. Deploy the newer planner first, then what feeds it"
+        )
 
 
 @dataclass(eq=False)

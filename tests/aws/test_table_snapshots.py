@@ -1,16 +1,32 @@
 """Snapshots: written in parts, read whole or not at all."""
 
+import base64
+import json
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from spillway.aws import clients
-from spillway.aws.table import keys, parts, snapshots
-from spillway.errors import ClusterStale, NotFound
-from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
+from spillway.aws.table import Table, keys, parts, schemas, snapshots
+from spillway.errors import AwsUnavailable, ClusterStale, NotFound, SnapshotTooNew
+from spillway.model.cluster import CLUSTER_SCHEMA_VERSION, ClusterSnapshot, Node, PodSet, PodShape, PodState
 from spillway.model.fleet import FleetSnapshot, NodeGroup
+from spillway.model.reason import Code, Reason
+from spillway.model.workloads import (
+    Budget,
+    CapacityBuffer,
+    Daemon,
+    Gang,
+    GangSource,
+    Namespace,
+    PriorityList,
+    ProvisioningRequest,
+)
 from tests.workflow.world import CLUSTER, HOME, NOW, World, open_world
 
 
@@ -165,3 +181,132 @@ def test_without_a_head_the_snapshot_is_not_found(world: World) -> None:
     with pytest.raises(NotFound, match="HEAD#fleet"):
         snapshots.latest_fleet(world.table)
     assert snapshots.head_ids(world.table) == ("", "")
+
+
+def everything() -> ClusterSnapshot:
+    """Each list has something."""
+    wait = Reason(code=Code.OBJECT_UNREADABLE, text="pod shop/bad is set aside: 'lots' is no quantity")
+    return msgspec.structs.replace(
+        cluster(),
+        namespaces=(Namespace(name="shop", labels={"team": "a"}),),
+        budgets=(Budget(namespace="shop", name="web", allowed=1, shapes=("web",)),),
+        daemons=(Daemon(namespace="kube-system", name="agent", shape="web"),),
+        gangs=(Gang(id="kueue/shop/train", source=GangSource.KUEUE, namespace="shop", name="train", min_pods=8),),
+        buffers=(CapacityBuffer(namespace="shop", name="spare", shape="web", pods=3),),
+        provisioning_requests=(ProvisioningRequest(namespace="shop", name="soon", class_name="check"),),
+        priorities=(PriorityList(priority=9, patterns=("spot-.*",)),),
+        warnings=(wait,),
+    )
+
+
+@pytest.mark.feature("CS-13")
+def test_every_list_of_a_snapshot_is_in_parts_since_any_may_be_large(world: World) -> None:
+    lists = {name for name in ClusterSnapshot.__struct_fields__ if isinstance(getattr(cluster(), name), tuple)}
+    head = snapshots.store_cluster(world.table, everything())
+
+    assert all(getattr(everything(), name) for name in lists)
+    assert snapshots.latest_cluster(world.table) == msgspec.structs.replace(everything(), id=head)
+    assert len(writes(world)) == len(lists)
+
+
+@pytest.mark.feature("CS-13")
+def test_a_head_stays_small_however_much_of_anything_there_is(world: World) -> None:
+    many = msgspec.structs.replace(
+        everything(),
+        budgets=tuple(Budget(namespace="shop", name=f"budget-{n * 2654435761 % 2**32:08x}", allowed=n) for n in range(30_000)),
+        gangs=tuple(
+            Gang(id=f"{n * 2654435761 % 2**32:08x}", source=GangSource.JOBSET, namespace="a", name=f"{n}", min_pods=n)
+            for n in range(30_000)
+        ),
+    )
+    snapshots.store_cluster(world.table, many)
+
+    items = clients.client("dynamodb", HOME).scan(TableName=world.table.name)["Items"]
+    assert max(len(item["body"]["B"]) for item in items if item["sk"]["S"] in ("MANIFEST", keys.HEAD_CLUSTER)) < 10_000
+    assert len(snapshots.latest_cluster(world.table).gangs) == 30_000
+
+
+@pytest.mark.feature("CS-13")
+def test_parts_are_written_several_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table answers in milliseconds: one after the other, the parts of a large cluster would take a second."""
+    two = threading.Barrier(2, timeout=5)  # breaks, and the test fails, when one waits for the other to end
+    put = type(world.table).put
+
+    def together(table: Table, sk: str, *rest: Any, **named: Any) -> None:
+        if sk == "PART":
+            two.wait()
+        put(table, sk, *rest, **named)
+
+    monkeypatch.setattr(type(world.table), "put", together)
+    parts.write(world.table, (b"one", b"two"), {})
+    assert len(writes(world)) == 2
+
+
+@pytest.mark.feature("CS-13")
+def test_a_part_that_is_refused_leaves_the_old_head(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshots.store_cluster(world.table, cluster(nodes=1))
+    put, refused = type(world.table).put, []
+
+    def refuses_one(table: Table, sk: str, *rest: Any, **named: Any) -> None:
+        if sk == "PART" and not refused:
+            refused.append(sk)
+            raise AwsUnavailable(HOME, "dynamodb:PutItem", "throttled")
+        put(table, sk, *rest, **named)
+
+    monkeypatch.setattr(type(world.table), "put", refuses_one)
+    with pytest.raises(AwsUnavailable, match="throttled"):
+        snapshots.store_cluster(world.table, cluster(nodes=9, at_s=60))
+
+    assert len(snapshots.latest_cluster(world.table).nodes) == 1
+
+
+def stored(world: World, file: str) -> None:
+    """Puts the items of a recorded table; bodies are in base64."""
+    for item in json.loads((Path(__file__).parent / "fixtures" / file).read_text()):
+        body = base64.b64decode(item["body"])
+        world.table.put(item["sk"], {**{k: v for k, v in item.items() if k not in ("pk", "sk")}, "body": body}, pk=item["pk"])
+
+
+@pytest.mark.feature("CS-13")
+class TestOtherVersions:
+    """fixtures/snapshot_1.json is the table as the first schema's code wrote it: one node, and pods of three shapes."""
+
+    def test_a_snapshot_of_the_first_schema_still_reads(self, world: World) -> None:
+        stored(world, "snapshot_1.json")
+        found = snapshots.latest_cluster(world.table)
+
+        assert (found.schema_version, found.server_version) == (CLUSTER_SCHEMA_VERSION, "v1.33.1")
+        assert [node.machine and node.machine.instance_id for node in found.nodes] == ["i-0a"]
+        assert {one.shape: one.names for one in found.pods} == {
+            "data": ("db-0",), "gpu": ("train-0",), "web": ("web-0", "web-1"),
+        }  # fmt: skip
+        assert [shape.resource_claims for shape in found.shapes] == [(), ("gpu",), ()]
+        assert found.warnings[0].code == Code.OBJECT_UNREADABLE
+
+    def test_what_its_pods_ask_of_volumes_is_not_known_so_no_node_is_bought_for_them(self, world: World) -> None:
+        stored(world, "snapshot_1.json")
+        data, *others = snapshots.latest_cluster(world.table).shapes
+
+        assert [need.problem for need in data.volumes] == [schemas.UNKNOWN_VOLUMES]
+        assert [shape.volumes for shape in others] == [(), ()]
+
+    def test_so_does_an_older_one_by_its_id(self, world: World) -> None:
+        stored(world, "snapshot_1.json")
+        head = snapshots.head_ids(world.table)[0]
+        snapshots.store_cluster(world.table, cluster(at_s=60))
+
+        assert snapshots.cluster(world.table, head).id == head
+
+    def test_a_newer_one_is_refused_and_the_error_says_what_to_deploy(self, world: World) -> None:
+        newer = msgspec.structs.replace(cluster(), schema_version=CLUSTER_SCHEMA_VERSION + 1)
+        snapshots.store_cluster(world.table, newer)
+
+        with pytest.raises(SnapshotTooNew, match=r"schema version 3, and .* reads up to 2.*Deploy the newer planner first"):
+            snapshots.latest_cluster(world.table)
+
+    def test_after_a_step_back_the_older_code_stores_over_it(self, world: World) -> None:
+        newer = msgspec.structs.replace(cluster(), schema_version=CLUSTER_SCHEMA_VERSION + 1)
+        snapshots.store_cluster(world.table, newer)
+        head = snapshots.store_cluster(world.table, cluster(nodes=5, at_s=60))
+
+        assert snapshots.latest_cluster(world.table).id == head

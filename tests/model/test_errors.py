@@ -21,6 +21,7 @@ EXAMPLES = [
     errors.AwsUnavailable("us-west-2", "autoscaling:SetDesiredCapacity", "Throttling"),
     errors.NotFound("plan", "abc"),
     errors.PlanStale("abc", 400, 180),
+    errors.SnapshotTooNew("prod", 3, 2),
     errors.Stopped("abc", "the stop switch was thrown by alice"),
     errors.LeaseHeld("group us-east-1/gpu", "plan abc"),
 ]

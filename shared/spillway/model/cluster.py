@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
+from spillway.model.base import Labels, Model, Resources
 from spillway.model.reason import Reason
 from spillway.model.selector import NodeSelectorTerm, PreferredTerm, Requirement
 from spillway.model.volumes import VolumeNeed
@@ -21,6 +21,9 @@ from spillway.model.workloads import (
     PriorityList,
     ProvisioningRequest,
 )
+
+CLUSTER_SCHEMA_VERSION = 2
+"""Raised when a stored field changes its meaning; `aws.table.schemas` reads what the versions before stored."""
 
 
 class Taint(Model, frozen=True):
@@ -197,4 +200,4 @@ class ClusterSnapshot(Model, frozen=True):
     id: str = ""
     server_version: str = ""
     warnings: tuple[Reason, ...] = ()
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = CLUSTER_SCHEMA_VERSION

@@ -7,20 +7,29 @@ readable for three days, so that a plan can be replayed.
 
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
 
-from spillway.aws.table import keys, parts
+from spillway.aws.table import keys, parts, schemas
 from spillway.aws.table.store import Conflict, Item, Table, condition, expiry
-from spillway.errors import ClusterStale, NotFound
-from spillway.model.base import decode, encode
-from spillway.model.cluster import ClusterSnapshot
+from spillway.errors import ClusterStale, NotFound, SnapshotTooNew
+from spillway.model.base import SCHEMA_VERSION, decode, encode
+from spillway.model.cluster import CLUSTER_SCHEMA_VERSION, ClusterSnapshot
 from spillway.model.fleet import FleetSnapshot
 
 _MANIFEST = "MANIFEST"
-_LISTS = {ClusterSnapshot: ("nodes", "shapes", "pods"), FleetSnapshot: ("groups",)}
+_LISTS: Mapping[type, tuple[str, ...]] = {
+    ClusterSnapshot: (
+        "nodes", "shapes", "pods", "namespaces", "budgets", "daemons", "gangs", "buffers", "provisioning_requests",
+        "priorities", "warnings",
+    ),
+    FleetSnapshot: ("groups",),
+}  # fmt: skip
+_VERSIONS: Mapping[type, int] = {ClusterSnapshot: CLUSTER_SCHEMA_VERSION, FleetSnapshot: SCHEMA_VERSION}
 _CHUNK_BYTES = 128 * 1024  # before compression, which makes a fifth to a tenth of it
 _CHUNK_BYTES_MAX = 1024 * 1024
 _CUT_ONE_IN = 32  # items, once a chunk has its size
@@ -34,15 +43,17 @@ class _Chunk(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """`rest` is the snapshot without its lists."""
+    """`rest` is the snapshot without its lists, `version` its schema's: the first one was not written down."""
 
     rest: msgspec.Raw
     chunks: list[_Chunk]
+    version: int = 1
 
 
-def store_cluster(table: Table, snapshot: ClusterSnapshot) -> str:
-    """Stores it as the newest; returns the id of its head. Raises ClusterStale when a later one is there."""
-    head_id, is_newest = _store(table, keys.HEAD_CLUSTER, snapshot)
+def store_cluster(table: Table, snapshot: ClusterSnapshot, fence: int | None = None) -> str:
+    """Stores it as the newest; returns the id of its head. Raises ClusterStale when a later one is there, or one by whoever
+    has taken the lease of the watch after the holder of `fence`."""
+    head_id, is_newest = _store(table, keys.HEAD_CLUSTER, snapshot, fence)
     if not is_newest:
         raise ClusterStale(snapshot.cluster, snapshot.taken_at.isoformat(), "and a later view is stored already")
     return head_id
@@ -54,7 +65,7 @@ def store_fleet(table: Table, snapshot: FleetSnapshot) -> str:
 
 
 def latest_cluster(table: Table) -> ClusterSnapshot:
-    """Raises NotFound when there is none, or a part of it is gone."""
+    """Raises NotFound when there is none, or a part of it is gone, and SnapshotTooNew."""
     return _load(table, _head(table, keys.HEAD_CLUSTER), ClusterSnapshot)
 
 
@@ -64,7 +75,7 @@ def latest_fleet(table: Table) -> FleetSnapshot:
 
 
 def cluster(table: Table, head_id: str) -> ClusterSnapshot:
-    """An older one, as a plan names it; raises NotFound."""
+    """An older one, as a plan names it; raises NotFound and SnapshotTooNew."""
     return _load(table, _old(table, head_id), ClusterSnapshot)
 
 
@@ -80,18 +91,16 @@ def head_ids(table: Table) -> tuple[str, str]:
     return cluster_head.get("id", ""), fleet_head.get("id", "")
 
 
-def _store(table: Table, sk: str, snapshot: S) -> tuple[str, bool]:
+def _store(table: Table, sk: str, snapshot: S, fence: int | None = None) -> tuple[str, bool]:
     """The id of its head, and whether it is the newest."""
     before = table.get(sk)
+    packed = [(field, parts.pack(chunk)) for field in _LISTS[type(snapshot)] for chunk in _chunks(getattr(snapshot, field))]
     there = _parts_of(before) if before else {}
-    chunks = [
-        _Chunk(field, parts.write(table, parts.pack(chunk), there))
-        for field in _LISTS[type(snapshot)]
-        for chunk in _chunks(getattr(snapshot, field))
-    ]
+    written = iter(parts.write(table, (piece for _, pieces in packed for piece in pieces), there))
+    chunks = [_Chunk(field, list(islice(written, len(pieces)))) for field, pieces in packed]
     rest = encode(msgspec.structs.replace(snapshot, id="", **dict.fromkeys(_LISTS[type(snapshot)], ())))
     head_id = hashlib.sha256(rest + b"".join(part.encode() for chunk in chunks for part, _ in chunk.parts)).hexdigest()[:16]
-    body = zlib.compress(encode(_Manifest(msgspec.Raw(rest), chunks)))
+    body = zlib.compress(encode(_Manifest(msgspec.Raw(rest), chunks, snapshot.schema_version)))
     head = {
         "id": head_id,
         "taken_at": snapshot.taken_at.isoformat(timespec="microseconds"),
@@ -99,9 +108,16 @@ def _store(table: Table, sk: str, snapshot: S) -> tuple[str, bool]:
         keys.TTL: expiry(parts.KEEP_S),
     }
     table.put(_MANIFEST, head, pk=keys.snapshot(table.cluster, head_id))
+    # A slow read that ends after a faster, later one must not turn the clock back.
+    later = "attribute_not_exists(pk) OR taken_at <= :taken_at"
+    free = condition(later, taken_at=head["taken_at"])
+    if fence is not None:
+        head |= {"fence": fence}
+        free = condition(
+            f"({later}) AND (attribute_not_exists(fence) OR fence <= :fence)", taken_at=head["taken_at"], fence=fence
+        )
     try:
-        # A slow read that ends after a faster, later one must not turn the clock back.
-        table.put(sk, head, condition("attribute_not_exists(pk) OR taken_at <= :taken_at", taken_at=head["taken_at"]))
+        table.put(sk, head, free)
     except Conflict:
         return head_id, False
     return head_id, True
@@ -123,12 +139,17 @@ def _old(table: Table, head_id: str) -> Item:
 
 def _load(table: Table, head: Item, kind: type[S]) -> S:
     manifest = _manifest(head)
+    if manifest.version > _VERSIONS[kind]:
+        raise SnapshotTooNew(table.cluster, manifest.version, _VERSIONS[kind])
     pieces = parts.read(table, [part for chunk in manifest.chunks for part, _ in chunk.parts], f"snapshot {head['id']}")
     rest: dict[str, Any] = msgspec.json.decode(manifest.rest)
-    lists: dict[str, list[bytes]] = {field: [] for field in _LISTS[kind]}
+    lists: dict[str, list[bytes]] = defaultdict(list)
     for chunk in manifest.chunks:
         lists[chunk.field].append(parts.unpack([pieces[part] for part, _ in chunk.parts])[1:-1])
-    whole = {field: msgspec.Raw(b"[" + b",".join(items) + b"]") for field, items in lists.items()}
+    whole = {
+        field: msgspec.Raw(schemas.upgrade(manifest.version, field, b"[" + b",".join(items) + b"]"))
+        for field, items in lists.items()
+    }
     return decode(msgspec.json.encode({**rest, "id": head["id"], **whole}), kind)
 
 
