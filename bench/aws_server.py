@@ -5,6 +5,7 @@ that answer botocore in this process (moto's, and the emulator's own for prices)
 """
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,12 +23,13 @@ _HOSTS = {"pricing": "api.pricing"}
 
 
 class AwsServer(ThreadingHTTPServer):
-    """`answered` counts the requests by service."""
+    """`answered` counts the requests by service; `seconds` is what answering them took, of each and together."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.address = f"http://127.0.0.1:{self.server_port}"
         self.answered: Counter[str] = Counter()
+        self.seconds = 0.0
 
 
 @contextmanager
@@ -51,6 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
+        began = time.perf_counter()
         region, service = _scope(self.headers["Authorization"])
         headers = HTTPHeaders()
         for name, value in self.headers.items():
@@ -69,6 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, str(value))
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
+        self.server.seconds += time.perf_counter() - began
         self.wfile.write(content)
 
     do_GET = do_POST  # noqa: N815  http.server's names
