@@ -1,5 +1,11 @@
-"""Every minute: what the API server shows, stored as the newest view of the cluster. A failed read stores nothing."""
+"""Every minute: what the API server shows, stored as the newest view of the cluster. A failed read stores nothing.
 
+In watch mode it stays for most of the minute and stores another view soon after pods turn unschedulable.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -7,41 +13,96 @@ from pydantic import BaseModel
 
 from spillway import clock
 from spillway.aws.access import access
-from spillway.aws.table import Table, settings, snapshots
+from spillway.aws.table import Table, leases, settings, snapshots
+from spillway.aws.table.leases import Lease
 from spillway.aws.tasks import parse
 from spillway.env import env
-from spillway.errors import ClusterEmpty, ClusterStale, SpillwayError
-from spillway.kube.read import Reading, read
-from spillway.kube.session import connect
+from spillway.errors import ClusterEmpty, ClusterError, ClusterStale, LeaseHeld, SpillwayError
+from spillway.kube import watch
+from spillway.kube.follow import follow
+from spillway.kube.read import Reading
+from spillway.kube.session import Session, connect
 from spillway.model.cluster import PodState
 from spillway.model.policy import Policy
 from spillway.telemetry import Metric, emit, logger
 
 _LOGGED = 20  # the snapshot has all of them
+_WATCHES = timedelta(seconds=55)  # from a tick: until 5 s before the next
+_SPARE = timedelta(seconds=4)  # for the last view, and before Lambda's own limit
 
 
 class Tick(BaseModel):
-    """The Scheduler's own event, of which nothing is needed: the cluster is the stack's."""
+    """The Scheduler's own event: the cluster is the stack's. `time` is when the tick was due, now where it does not say."""
+
+    time: datetime | None = None
 
 
-def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Raises AccessError, the cluster's errors and AwsUnavailable; then no snapshot is written."""
-    parse("snapshot_cluster", Tick, event)
-    cluster = env().cluster
-    table = Table(env().table, cluster)
-    started = clock.utcnow()
+    tick = parse("snapshot_cluster", Tick, event)
+    table = Table(env().table, env().cluster)
+    if not env().watch_mode:
+        with _zero_of_a_failure():
+            return _store(table, _connect())
+    now = clock.utcnow()
+    end = min(tick.time or now, now) + _WATCHES
+    if context is not None:
+        end = min(end, now + timedelta(milliseconds=context.get_remaining_time_in_millis()) - _SPARE)
     try:
-        reading = _read(settings.policy(table)[0])
-        head = snapshots.store_cluster(table, reading.snapshot)
-    except SpillwayError:
-        emit(cluster, {Metric.CLUSTER_SNAPSHOTS: 0})
-        raise
+        lease = leases.watch(table, getattr(context, "aws_request_id", "by hand"), max(now, end) + _SPARE)
+    except LeaseHeld as held:
+        logger.warning("another invocation watches", extra={"problem": str(held)})
+        emit(table.cluster, {Metric.CLUSTER_SNAPSHOTS: 0, Metric.EARLY_SNAPSHOTS: 0})
+        return {"ended": str(held)}
+    try:
+        return _watch(table, lease, end)
+    finally:
+        leases.release(table, lease)
+
+
+def _watch(table: Table, lease: Lease, end: datetime) -> dict[str, Any]:
+    """A server that does not answer for a while is asked again until the end; when nothing was stored at all its error is
+    raised."""
+    with _zero_of_a_failure():
+        session = _connect(end + _SPARE / 2)
+    views, answer = 0, dict[str, Any]()
+    problem: ClusterError | None = None
+    for _ in watch.wanted(session, end):
+        if not leases.is_held(table, lease):
+            return {**answer, "views": views, "ended": "another invocation has taken over"}
+        try:
+            with _zero_of_a_failure():
+                answer = _store(table, session, lease, early=views > 0)
+            views += 1
+        except ClusterError as error:
+            problem = error
+            logger.warning("the cluster was not read", extra={"problem": str(error)})
+    if problem and not views:
+        raise problem
+    return {**answer, "views": views}
+
+
+def _connect(until: datetime | None = None) -> Session:
+    session = connect(partial(access, env()))
+    session.until = until
+    return session
+
+
+def _store(table: Table, session: Session, lease: Lease | None = None, early: bool = False) -> dict[str, Any]:
+    """One view of the cluster, with a lease as its holder only."""
+    started = clock.utcnow()
+    reading = _read(session, settings.policy(table)[0])
+    head = snapshots.store_cluster(table, reading.snapshot, lease.token if lease else None)
     counts = _count(reading)
     emit(
-        cluster,
+        table.cluster,
         {
             Metric.CLUSTER_SNAPSHOTS: 1,
+            Metric.EARLY_SNAPSHOTS: int(early),
             Metric.CLUSTER_READ_SECONDS: (clock.utcnow() - started).total_seconds(),
+            Metric.CLUSTER_REQUESTS: reading.requests,
+            Metric.CLUSTER_BYTES: reading.wire_bytes,
+            Metric.CLUSTER_LISTS: reading.lists,
             Metric.PODS_UNSCHEDULABLE: counts["pods_unschedulable"],
             Metric.PODS_BOUND: counts["pods_bound"],
             Metric.NODES_READY: counts["nodes_ready"],
@@ -53,8 +114,8 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     return {"head": head, **counts}
 
 
-def _read(policy: Policy) -> Reading:
-    reading = read(connect(partial(access, env())), policy.pod_label_keys)
+def _read(session: Session, policy: Policy) -> Reading:
+    reading = follow(session, policy.pod_label_keys)
     if not reading.snapshot.nodes and not policy.may_be_empty:
         raise ClusterEmpty(env().cluster)
     age_s = (clock.utcnow() - reading.snapshot.taken_at).total_seconds()
@@ -62,6 +123,15 @@ def _read(policy: Policy) -> Reading:
         problem = f"{age_s:.0f} s ago by our clock, more than max_snapshot_age_s ({policy.max_snapshot_age_s} s)"
         raise ClusterStale(env().cluster, reading.snapshot.taken_at.isoformat(), problem)
     return reading
+
+
+@contextmanager
+def _zero_of_a_failure() -> Iterator[None]:
+    try:
+        yield
+    except SpillwayError:
+        emit(env().cluster, {Metric.CLUSTER_SNAPSHOTS: 0, Metric.EARLY_SNAPSHOTS: 0})
+        raise
 
 
 def _count(reading: Reading) -> dict[str, int]:
@@ -78,5 +148,6 @@ def _count(reading: Reading) -> dict[str, int]:
         "pods_unschedulable": pods(PodState.UNSCHEDULABLE),
         "warnings": len(seen.warnings),
         "requests": reading.requests,
-        "bytes": reading.body_bytes,
+        "bytes": reading.wire_bytes,
+        "lists": reading.lists,
     }

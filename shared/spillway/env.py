@@ -20,7 +20,7 @@ class Env:
     """`regions` has the home region first. `group_names` are `region/name` of groups that no tag marks.
 
     `access` says how to reach the API server: `eks`, or the ARN of a secret (see aws/access.py). `cluster_role` is the ARN of
-    the role in the account of the EKS cluster, "" where that is our own.
+    the role in the account of the EKS cluster, "" where that is our own. `watch_mode`: see docs/watch-mode.md.
     """
 
     cluster: str
@@ -31,6 +31,7 @@ class Env:
     access: str
     group_names: tuple[str, ...]
     cluster_role: str = ""
+    watch_mode: bool = False
 
 
 def _required(variable: str) -> str:
@@ -58,4 +59,5 @@ def env() -> Env:
         access=os.environ.get("SPILLWAY_ACCESS", "eks"),
         group_names=_list("SPILLWAY_GROUP_NAMES"),
         cluster_role=os.environ.get("SPILLWAY_CLUSTER_ROLE_ARN", ""),
+        watch_mode=os.environ.get("SPILLWAY_WATCH_MODE", "off") == "on",
     )

@@ -27,6 +27,10 @@ class Metric(StrEnum):
     NODES_NOT_READY = "NodesNotReady"
     CLUSTER_SNAPSHOTS = "ClusterSnapshots"
     CLUSTER_READ_SECONDS = "ClusterReadSeconds"
+    CLUSTER_REQUESTS = "ClusterRequests"
+    CLUSTER_BYTES = "ClusterBytes"
+    CLUSTER_LISTS = "ClusterLists"
+    EARLY_SNAPSHOTS = "EarlySnapshots"
     # snapshot_fleet (also by region)
     INSTANCES_IN_SERVICE = "InstancesInService"
     INSTANCES_DESIRED = "InstancesDesired"
@@ -65,6 +69,7 @@ _SELDOM = (
     Metric.DRAINS_STARTED, Metric.DRAINS_ABANDONED, Metric.PODS_EVICTED, Metric.NODES_REMOVED, Metric.EVENTS_TAKEN,
     Metric.EVENTS_DROPPED,
 )  # fmt: skip
+_BYTES = {Metric.CLUSTER_BYTES}
 _SECONDS = {Metric.CLUSTER_READ_SECONDS, Metric.PLAN_SECONDS}
 _PLAIN = {Metric.PRICE_PER_HOUR}
 
@@ -72,6 +77,8 @@ _PLAIN = {Metric.PRICE_PER_HOUR}
 def unit(metric: Metric) -> MetricUnit:
     if metric in _SECONDS:
         return MetricUnit.Seconds
+    if metric in _BYTES:
+        return MetricUnit.Bytes
     return MetricUnit.NoUnit if metric in _PLAIN else MetricUnit.Count
 
 

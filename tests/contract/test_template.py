@@ -130,7 +130,36 @@ def test_a_missed_tick_is_not_made_up_for_hours_later(logical_id: str) -> None:
     assert tick["Type"] == "ScheduleV2"
     assert tick["Properties"]["RetryPolicy"]["MaximumRetryAttempts"] <= 2
     assert tick["Properties"]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 120
-    assert function["EventInvokeConfig"]["MaximumEventAgeInSeconds"] == 120
+    assert unless_watching(function["EventInvokeConfig"]["MaximumEventAgeInSeconds"]) == 120
+
+
+def unless_watching(value: Any) -> Any:
+    return value["Fn::If"][2] if isinstance(value, dict) else value
+
+
+@pytest.mark.feature("CS-15")
+def test_watch_mode_is_one_parameter_and_off() -> None:
+    assert PARAMETERS["WatchMode"]["Default"] == "off"
+    assert PARAMETERS["WatchMode"]["AllowedValues"] == ["off", "on"]
+    assert ENVIRONMENT["SPILLWAY_WATCH_MODE"] == {"Ref": "WatchMode"}
+    assert load()["Conditions"]["Watches"] == {"Fn::Equals": [{"Ref": "WatchMode"}, "on"]}
+
+
+@pytest.mark.feature("CS-15")
+def test_a_function_that_watches_runs_once_at_a_time_and_no_tick_is_repeated_or_run_late() -> None:
+    function = FUNCTIONS["SnapshotClusterFunction"]
+    assert function["ReservedConcurrentExecutions"] == {"Fn::If": ["Watches", 1, {"Ref": "AWS::NoValue"}]}
+    assert function["EventInvokeConfig"] == {
+        "MaximumRetryAttempts": {"Fn::If": ["Watches", 0, 1]},
+        "MaximumEventAgeInSeconds": {"Fn::If": ["Watches", 60, 120]},  # the least that Lambda allows
+    }
+
+
+@pytest.mark.feature("CS-15")
+def test_a_function_that_watches_has_time_for_its_minute() -> None:
+    """It ends by itself 55 s after its tick was due, and reads once more when pods are waiting then."""
+    function = FUNCTIONS["SnapshotClusterFunction"]
+    assert function.get("Timeout", load()["Globals"]["Function"]["Timeout"]) == 60
 
 
 def test_a_plan_is_started_by_a_new_head_of_the_cluster_or_an_event_and_nothing_else() -> None:

@@ -14,7 +14,11 @@ from tests.kube.objects import node, pod
 
 EMITTED = {
     Metric.CLUSTER_SNAPSHOTS,
+    Metric.EARLY_SNAPSHOTS,
     Metric.CLUSTER_READ_SECONDS,
+    Metric.CLUSTER_REQUESTS,
+    Metric.CLUSTER_BYTES,
+    Metric.CLUSTER_LISTS,
     Metric.PODS_UNSCHEDULABLE,
     Metric.PODS_BOUND,
     Metric.NODES_READY,
@@ -104,7 +108,7 @@ def test_a_failed_read_is_told_by_a_zero(world: World, metrics: list[dict[Metric
 
     with pytest.raises(ClusterUnavailable):
         world.call("snapshot_cluster")
-    assert metrics == [{Metric.CLUSTER_SNAPSHOTS: 0}]
+    assert metrics == [{Metric.CLUSTER_SNAPSHOTS: 0, Metric.EARLY_SNAPSHOTS: 0}]
 
 
 @pytest.mark.feature("OP-03")

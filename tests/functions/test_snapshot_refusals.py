@@ -21,7 +21,7 @@ from spillway.errors import (
     NotFound,
     SpillwayError,
 )
-from spillway.kube import session
+from spillway.kube import follow, session
 from spillway.kube.session import Answer, Session
 from spillway.telemetry import Metric
 from spillway_local.kube_api import Cluster
@@ -113,6 +113,7 @@ def test_no_view_is_stored_and_the_error_says_why(
 ):  # fmt: skip
     world.call("snapshot_cluster")
     before = snapshots.latest_cluster(world.table)
+    follow.clear()
     break_it(world, monkeypatch)
 
     with pytest.raises(error, match=f"cluster prod: .*{sentence}"):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -48,27 +48,32 @@ class Kept:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-class Sort(StrEnum):
-    CHANGE = "change"
-    BOOKMARK = "bookmark"
+class Applied(NamedTuple):
+    """`before` and `after` are what is kept of the object, None for nothing, and of a bookmark, which is of none."""
+
+    version: int
+    before: object | None
+    after: object | None
 
 
-def apply(kept: Kept, resource: Resource, line: bytes) -> tuple[Sort, int]:
-    """Takes one event in; tells its sort and version. Raises Doubt for an error of the watch and for what does not read."""
+def apply(kept: Kept, resource: Resource, line: bytes) -> Applied:
+    """Takes one event in. Raises Doubt for an error of the watch and for what does not read."""
     try:
         event = _event.decode(line)
         meta = _object.decode(event.object).metadata if event.type != "ERROR" else _Meta()
     except UNREADABLE as error:
         raise Doubt(f"an event does not read: {error}") from error
+    key = (meta.namespace or "", meta.name)
+    before = kept.objects.of(resource.kind).get(key)
     if event.type in ("ADDED", "MODIFIED"):
         kept.objects.put(resource.kind, event.object)
     elif event.type == "DELETED":
-        kept.objects.remove(resource.kind, meta.namespace or "", meta.name)
+        kept.objects.remove(resource.kind, *key)
     elif event.type != "BOOKMARK":
         raise Doubt(f"the watch ended: {bytes(event.object)[:200].decode(errors='replace')}")
     version = number(meta.resource_version)
     kept.versions[resource.kind] = meta.resource_version
-    return (Sort.BOOKMARK if event.type == "BOOKMARK" else Sort.CHANGE), version
+    return Applied(version, before, kept.objects.of(resource.kind).get(key))
 
 
 def version_of(body: bytes) -> int:

@@ -105,3 +105,5 @@ def _lines(answer: "BaseHTTPResponse") -> Iterator[bytes]:
     for piece in answer.stream(_PIECE_BYTES):
         *whole, rest = (rest + piece).split(b"\n")
         yield from whole
+    if rest:
+        yield rest

@@ -157,7 +157,7 @@ class _Round:
         elif told.what == What.EVENT:
             reader.body_bytes += len(told.body)
             reader.wire_bytes += len(told.body)
-            _, version = apply(self._kept, told.resource, told.body)
+            version = apply(self._kept, told.resource, told.body).version
             state.quiet_at = time.monotonic() + QUIET_S
             state.is_done = state.is_done or version >= state.wanted
         else:

@@ -8,6 +8,7 @@ import atexit
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -26,7 +27,7 @@ from spillway.model.access import Access
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
-_TIMEOUT_S = (5, 15)  # to connect; between two bytes of an answer
+_TIMEOUT_S = (5.0, 15.0)  # to connect; between two bytes of an answer
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -65,11 +66,13 @@ class Answer:
 class Session:
     """`access` is found at every run; the connections behind it are kept for the life of the process.
 
-    `renew` finds it anew when it ends, or when the server does not accept it. Several threads may call at once.
+    `renew` finds it anew when it ends, or when the server does not accept it. Several threads may call at once. After
+    `until` no attempt begins, and none waits for much longer.
     """
 
     access: Access
     renew: Callable[[], Access] | None = None
+    until: datetime | None = None
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     @property
@@ -107,9 +110,18 @@ class Session:
             else:
                 self._refuse(answer, *what)
                 problem, after = f"{answer.status} {answer.message}".strip(), answer.headers.get("Retry-After")
-            if attempt == retry.ATTEMPTS or (clock.utcnow() - began).total_seconds() >= retry.BUDGET_S:
+            now = clock.utcnow()
+            if attempt == retry.ATTEMPTS or (now - began).total_seconds() >= retry.BUDGET_S or self._is_over(now):
                 raise self.unavailable(f"{' '.join(what)}: {problem} (attempts: {attempt})")
             retry.wait(attempt - 1, after)
+
+    def _is_over(self, now: datetime) -> bool:
+        return self.until is not None and now >= self.until
+
+    def _timeout(self) -> tuple[float, float]:
+        if self.until is None:
+            return _TIMEOUT_S
+        return _TIMEOUT_S[0], max(1.0, min(_TIMEOUT_S[1], (self.until - clock.utcnow()).total_seconds()))
 
     def connections(self) -> Connections:
         """Connections of their own, with the access of now."""
@@ -159,7 +171,7 @@ class Session:
             headers["Authorization"] = f"Bearer {access.token}"
         request = client.param_serialize(method, path, query_params=dict(query or {}), header_params=headers, body=body)
         try:
-            response = client.call_api(*request, _request_timeout=_TIMEOUT_S)
+            response = client.call_api(*request, _request_timeout=self._timeout())
             return Answer(response.status, response.response.data, response.headers, response.response.tell())
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             return f"{type(error).__name__}: {getattr(error, 'reason', '') or error}"

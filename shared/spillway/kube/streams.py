@@ -11,6 +11,7 @@ from spillway.kube.connection import Connection
 from spillway.kube.resources import Resource
 from spillway.kube.session import Session
 
+_JOIN_S = 1.0
 _GRACE_S = 3.0  # that a server may be late with the end of a watch, or with its next sign of life
 
 Waiting = Callable[["queue.SimpleQueue[Told]", float], "Told | None"]
@@ -48,7 +49,7 @@ wait: Waiting = in_time
 
 
 class Streams:
-    """Use it as a context manager: when it is left, all its threads have ended."""
+    """Use it as a context manager: when it is left, its threads end, and one that still waits for a server soon does."""
 
     def __init__(self, session: Session) -> None:
         self._connections = session.connections()
@@ -62,7 +63,7 @@ class Streams:
         for _thread, connection in self._threads:
             connection.end()
         for thread, _connection in self._threads:
-            thread.join()
+            thread.join(_JOIN_S)
 
     def open(self, resource: Resource, version: str, life_s: int, probe: bool = True) -> None:
         """Watches it from `version` on for so many seconds. With `probe` the server is asked first for its own version of the

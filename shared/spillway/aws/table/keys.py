@@ -17,6 +17,7 @@ EVENT = "EVENT#"
 POLICY = "POLICY#"
 GROUP_LEASE = "LEASE#group#"
 NODE_LEASE = "LEASE#node#"
+WATCH_LEASE = "LEASE#watch"
 WAIT = "WAIT#"
 
 TTL = "ttl"

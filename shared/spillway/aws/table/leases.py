@@ -51,6 +51,17 @@ def group(table: Table, region: str, name: str, holder: str) -> Iterator[Lease]:
         release(table, lease)
 
 
+def watch(table: Table, holder: str, until: datetime) -> Lease:
+    """The right to watch the cluster and to store what is seen. Raises LeaseHeld, also for the same holder."""
+    return _take(table, keys.WATCH_LEASE, holder, until, {})
+
+
+def is_held(table: Table, lease: Lease) -> bool:
+    """Whether nobody else has taken it since."""
+    item = table.get(lease.sk) or {}
+    return (item.get("holder"), item.get("fence")) == (lease.holder, lease.token)
+
+
 def node(table: Table, name: str, plan_id: str, step: int, until: datetime) -> Lease:
     """Takes the node for a step's drain, or renews what the step holds. Raises LeaseHeld."""
     sk, holder = keys.node_lease(name), f"{plan_id}#{step}"
@@ -125,6 +136,8 @@ def _take(table: Table, sk: str, holder: str, until: datetime, about: dict[str, 
 
 
 def _what(sk: str) -> str:
+    if sk == keys.WATCH_LEASE:
+        return "the view of the cluster"
     if sk.startswith(keys.GROUP_LEASE):
         return f"group {sk.removeprefix(keys.GROUP_LEASE)}"
     return f"node {sk.removeprefix(keys.NODE_LEASE)}"

@@ -1,0 +1,96 @@
+"""Watch mode: within its minute a function follows the pods, and wants a snapshot soon after one turns unschedulable.
+
+The stream of pods only tells when. The snapshot itself is read as at any other tick, from where the last one ended.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from spillway import clock
+from spillway.kube import follow
+from spillway.kube.changes import Doubt, Kept, apply
+from spillway.kube.pods import SeenPod
+from spillway.kube.resources import PODS
+from spillway.kube.session import Session
+from spillway.kube.streams import Streams, Told, What
+from spillway.model.cluster import PodState
+from spillway.telemetry import logger
+
+IDLE = timedelta(seconds=1)  # without another such pod; pods come in bursts, and one plan is to serve them all
+LONGEST = timedelta(seconds=10)  # since the first of them
+_LIFE_S = 10  # the server ends each watch after that, so one that hangs is known by its silence
+_AGAIN_S = 1.0
+
+sleep: Callable[[float], None] = time.sleep
+"""Waiting, as a module attribute: tests and the local world put their own here."""
+
+
+@dataclass
+class Batch:
+    """Pods that turned unschedulable since the last snapshot, by when the first and the last of them did."""
+
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def note(self, now: datetime) -> None:
+        self.first, self.last = self.first or now, now
+
+    @property
+    def due(self) -> datetime | None:
+        return min(self.last + IDLE, self.first + LONGEST) if self.first and self.last else None
+
+
+def wanted(session: Session, end: datetime) -> Iterator[None]:
+    """Yields whenever a snapshot is to be read by `follow`: at once, after each batch, and until one did not fail. What is
+    pending at `end` is due then. Nothing that happens to the server raises: the next tick reads again."""
+    yield
+    while clock.utcnow() < end:
+        kept = follow.kept(session)
+        if kept is None:
+            sleep(_AGAIN_S)
+            if clock.utcnow() < end:
+                yield
+        elif _is_due(session, kept, end):
+            yield
+
+
+def _is_due(session: Session, kept: Kept, end: datetime) -> bool:
+    """Follows the pods until a snapshot is due, or `end` has come."""
+    batch = Batch()
+    while clock.utcnow() < min(end, batch.due or end):
+        try:
+            with Streams(session) as streams:
+                streams.open(PODS, kept.versions[PODS.kind], _LIFE_S, probe=False)
+                ended = _hear(streams, kept, batch, end)
+        except Doubt as doubt:
+            logger.info("pods are listed again", extra={"doubt": str(doubt)})
+            follow.forget(session)
+            sleep(_AGAIN_S)
+            return True
+        if ended and (ended.problem or ended.status):
+            logger.warning("the watch of pods broke", extra={"problem": ended.problem, "status": ended.status})
+            sleep(_AGAIN_S)
+    return batch.due is not None
+
+
+def _hear(streams: Streams, kept: Kept, batch: Batch, end: datetime) -> Told | None:
+    """How the watch ended; None when it is our turn before."""
+    while (left_s := (min(end, batch.due or end) - clock.utcnow()).total_seconds()) > 0:
+        told = streams.next(left_s)
+        if told is None:
+            continue
+        if told.what == What.ENDED:
+            if told.status == 410:
+                raise Doubt("the server has forgotten the version of the last read")
+            return told
+        if told.what == What.EVENT:
+            applied = apply(kept, PODS, told.body)
+            if _waits(applied.after) and not _waits(applied.before):
+                batch.note(clock.utcnow())
+    return None
+
+
+def _waits(pod: object | None) -> bool:
+    return isinstance(pod, SeenPod) and pod.state == PodState.UNSCHEDULABLE
