@@ -20,6 +20,14 @@ class NewNodes:
     def __init__(self, view: View, dimensions: Dimensions, daemons: Daemons) -> None:
         self._view, self._dimensions, self._daemons = view, dimensions, daemons
         self._attachments = _attachments(view)
+        self._known: dict[str, tuple[Host, tuple[int, ...]]] = {}
+
+    def of(self, group: NodeGroup, template: NodeTemplate) -> tuple[Host, tuple[int, ...]]:
+        """The next node of the group, and what it will have free; the same for each pod that asks."""
+        if group.key not in self._known:
+            host = self.host(group, template)
+            self._known[group.key] = host, tuple(self.free(group, template, host))
+        return self._known[group.key]
 
     def host(self, group: NodeGroup, template: NodeTemplate, zone: str = "") -> Host:
         """In `zone`, else in the only one of the group, else in whichever that will choose."""

@@ -121,11 +121,11 @@ class Rooms:
         template = group.template
         for instance in sorted(group.instances, key=lambda i: i.id):
             if instance.id not in self.view.joined and is_coming(self.view, group, instance):
-                yield self._coming(instance.id, group, template, self.new_nodes.host(group, template, instance.zone))
-        host = self.new_nodes.host(group, template)
+                host = self.new_nodes.host(group, template, instance.zone)
+                yield self._coming(instance.id, group, host, self.new_nodes.free(group, template, host))
+        host, free = self.new_nodes.of(group, template)
         for number in range(gap.coming):
-            yield self._coming(f"{group.key}#{number}", group, template, host)
+            yield self._coming(f"{group.key}#{number}", group, host, list(free))
 
-    def _coming(self, target: str, group: NodeGroup, template: NodeTemplate, host: Host) -> Room:
-        free = self.new_nodes.free(group, template, host)
+    def _coming(self, target: str, group: NodeGroup, host: Host, free: list[int]) -> Room:
         return Room(Kind.COMING, target, self.fit.host_kind(host), free, group.key, price=prices.weight(group))

@@ -60,12 +60,12 @@ def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit) -
         if reason is not None:
             refused[key] = reason
         elif group.template is not None and room > 0:
-            host = new_nodes.host(group, group.template)
+            host, have = new_nodes.of(group, group.template)
             sources[key] = Source(
                 group=group,
                 room=room,
                 host=fit.host_kind(host),
-                have=tuple(new_nodes.free(group, group.template, host)),
+                have=have,
                 price=prices.weight(group),
                 accelerated=has_accelerator(group.template.allocatable),
             )

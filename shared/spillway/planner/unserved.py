@@ -55,11 +55,10 @@ class Explainer:
         refused = self._supply.refused.get(group.key)
         if group.template is None or (refused and refused.code in (Code.IGNORED, Code.REGION_EXCLUDED, Code.SINGLE_REGION)):
             return (refused.code, 0.0, refused.text) if refused else (Code.NO_TEMPLATE, 0.0, group.problem)
-        host = self._new_nodes.host(group, group.template)
+        host, have = self._new_nodes.of(group, group.template)
         rule = self._fit.refusal(lot.kind, self._fit.host_kind(host))
         if rule:
             return rule.code, 0.0, rule.text
-        have = self._new_nodes.free(group, group.template, host)
         short = [(dimension, amount) for dimension, amount in lot.need if amount > have[dimension]]
         if short:
             return Code.TOO_SMALL, *self._too_small(short, have, group)
