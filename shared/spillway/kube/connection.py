@@ -61,7 +61,7 @@ class Connection:
     @property
     def is_one(self) -> bool:
         """False where another connection had to be opened between two answers."""
-        return None not in self._ends[:1] and len(set(self._ends) - {None}) <= 1
+        return len(self._ends) < 2 or (self._ends[0] is not None and len(set(self._ends) - {None}) == 1)
 
     def get(self, target: str) -> tuple[int, bytes, Mapping[str, str]]:
         """Status, body and headers."""

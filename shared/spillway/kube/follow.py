@@ -22,7 +22,7 @@ from spillway.telemetry import logger
 QUIET_S = 0.15  # a watch of which nothing comes for so long has told all that there was when it began
 ANEW_EVERY = timedelta(minutes=10)  # then all is listed, whatever the watches said
 _ROUND_S = 10.0  # a round that lasts longer is in doubt
-_LIFE_S = 30  # the server's own end of a watch that nobody ended
+_LIFE_S = 10  # the server's own end of a watch that nobody ended
 _FIRST = (resources.NODES.kind, resources.PODS.kind)
 
 _warm: dict[tuple[str, str, str], Kept] = {}

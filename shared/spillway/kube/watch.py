@@ -21,6 +21,7 @@ from spillway.telemetry import logger
 IDLE = timedelta(seconds=1)  # without another such pod; pods come in bursts, and one plan is to serve them all
 LONGEST = timedelta(seconds=10)  # since the first of them
 _LIFE_S = 10  # the server ends each watch after that, so one that hangs is known by its silence
+_OPENS_S = 5.0  # a server that takes longer hangs
 _AGAIN_S = 1.0
 
 sleep: Callable[[float], None] = time.sleep
@@ -77,10 +78,14 @@ def _is_due(session: Session, kept: Kept, end: datetime) -> bool:
 
 def _hear(streams: Streams, kept: Kept, batch: Batch, end: datetime) -> Told | None:
     """How the watch ended; None when it is our turn before."""
+    opens, is_open = clock.utcnow() + timedelta(seconds=_OPENS_S), False
     while (left_s := (min(end, batch.due or end) - clock.utcnow()).total_seconds()) > 0:
-        told = streams.next(left_s)
+        told = streams.next(left_s if is_open else min(left_s, _OPENS_S))
         if told is None:
+            if not is_open and clock.utcnow() >= opens:
+                return Told(PODS, What.ENDED, problem="no answer")
             continue
+        is_open = True
         if told.what == What.ENDED:
             if told.status == 410:
                 raise Doubt("the server has forgotten the version of the last read")
