@@ -42,8 +42,14 @@ def test_the_next_page_is_under_way_while_a_page_is_decoded() -> None:
     assert (taken, server.asked) == ([b"2", b"3", b""], ["", "2", "3"])
 
 
+BROKEN = (
+    b"{", b'{"metadata": {"continue": "\xff"}, "items": []}', b"[" * 100_000, b'{"items": [NaN]}',
+    b'{"items": [' + b"[" * 100_000 + b"]" * 100_000 + b"]}", b'{"items": ["\\ud800"]}',
+)  # fmt: skip
+
+
 @pytest.mark.feature("RS-06")
-@pytest.mark.parametrize("broken", [b"{", b'{"metadata": {"continue": "\xff"}, "items": []}', b"[" * 100_000])
+@pytest.mark.parametrize("broken", BROKEN)
 def test_a_page_that_is_no_json_is_a_refusal_and_no_crash(broken: bytes) -> None:
     def take(answer: Answer, more: Callable[[str], object]) -> None:
         Objects().add(broken, lambda page: more(page.next_page))

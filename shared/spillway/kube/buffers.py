@@ -115,7 +115,7 @@ def _scaled(of: Of, namespace: str, name: str, spec: _Spec, ref: _Scalable) -> W
         return Wanted(namespace, name, spec, problem=f"there is no {kind} {namespace}/{ref.name}")
     try:
         template = shape_of_template(namespace, found.template, "")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except fields.UNREADABLE as error:
         return Wanted(namespace, name, spec, problem=f"the template of {kind} {namespace}/{ref.name} does not read: {error}")
     return Wanted(namespace, name, spec, template, found.replicas if found.wanted is None else found.wanted)
 

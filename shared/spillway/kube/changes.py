@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Raw
 
 from spillway.kube import fields
-from spillway.kube.objects import UNREADABLE, Objects
+from spillway.kube.fields import UNREADABLE
+from spillway.kube.objects import Objects
 from spillway.kube.resources import Resource
 
 

@@ -11,7 +11,31 @@ import msgspec
 from msgspec import Raw, field
 
 ABSENT = Raw()
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: also for a string that is no UTF-8, and for what is nested a thousand deep."""
 Amounts = dict[str, str | int | float]
+
+
+_LONGEST_NAME = 253  # of a DNS subdomain, the longest name that the API takes for anything
+
+
+LONGEST_NOTE = 100
+"""Characters of an annotation's value that are kept: what a rule knows is shorter, what the API takes is up to 256 KiB."""
+
+
+def number(text: str | None) -> int | None:
+    """A count that is written in a label or an annotation, None for none; the API's counts have 32 bits."""
+    return int(text) if text and len(text) <= 10 and text.isascii() and text.isdigit() else None
+
+
+def as_name(text: str) -> str:
+    """The text itself where an object could be called so, and "" too; what comes nearest to it elsewhere.
+
+    A dump, unlike the API, may say anything.
+    """
+    if len(text) <= _LONGEST_NAME and text.isprintable() and "/" not in text:
+        return text
+    return "".join(one if one.isprintable() and one != "/" else "\N{REPLACEMENT CHARACTER}" for one in text[:_LONGEST_NAME])
 
 
 class Part(msgspec.Struct, rename="camel", gc=False):

@@ -37,17 +37,25 @@ class Membership(NamedTuple):
 
 
 def membership(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec) -> Membership | None:
-    """The first that holds: what the scheduler itself is told, then what queues pods, then what makes them."""
+    """The first that holds: what the scheduler itself is told, then what queues pods, then what makes them.
+
+    None for a name that no object can have: so there is no such gang.
+    """
+    found = _named(labels, notes, spec)
+    return found if found and all(fields.as_name(text) == text for text in (found.name, found.part)) else None
+
+
+def _named(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec) -> Membership | None:
     if spec.scheduling_group and spec.scheduling_group.pod_group_name:
         return Membership(GangSource.WORKLOAD, spec.scheduling_group.pod_group_name)
     found = _labels.decode(labels) or {} if _MARK.search(labels) else {}
     for key in _COSCHEDULING:
         if name := found.get(key):
-            return Membership(GangSource.COSCHEDULING, name, least=_number(found.get(_MIN_AVAILABLE)))
+            return Membership(GangSource.COSCHEDULING, name, least=fields.number(found.get(_MIN_AVAILABLE)) or 0)
     if name := notes.volcano_group or notes.volcano_group_too:
         return Membership(GangSource.VOLCANO, name)
     if name := found.get(_KUEUE):
-        return Membership(GangSource.KUEUE, name, least=_number(notes.kueue_total))
+        return Membership(GangSource.KUEUE, name, least=fields.number(notes.kueue_total) or 0)
     if name := found.get(_JOB_SET):
         return Membership(GangSource.JOBSET, name, found.get(_JOB_SET_PART, ""))
     if name := notes.consumes or notes.consumes_old:
@@ -131,7 +139,3 @@ _OBJECTS: Mapping[GangSource, str] = {
     GangSource.JOBSET: "JobSet.jobset.x-k8s.io",
     GangSource.PROVISIONING: "ProvisioningRequest.autoscaling.x-k8s.io",
 }
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() else 0

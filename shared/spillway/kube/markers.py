@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from spillway.kube.fields import ABSENT, Part
+from spillway.kube.fields import ABSENT, LONGEST_NOTE, UNREADABLE, Part
 from spillway.model.cluster import Taint
 
 CORDONED = "spillway.io/cordoned"  # label; its value is the plan's id
@@ -61,7 +61,7 @@ def manager_of_cordon(managed_fields: bytes) -> str:
     """Who set `spec.unschedulable` last, as `metadata.managedFields` tells; "" where they do not, or do not read."""
     try:
         entries = _managed.decode(managed_fields) or [] if managed_fields else []
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return ""  # no reason to lose the node
     owners = [one for one in entries if one.fields and one.fields.spec and one.fields.spec.unschedulable != ABSENT]
     return max(owners, key=lambda one: one.time or _NEVER).manager if owners else ""
@@ -74,4 +74,5 @@ def autoscaler_of(taints: Iterable[Taint]) -> str:
 
 def rule_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
     """Only those that a rule reads; the rest would make the snapshot large and change it for nothing."""
-    return {key: value for key, value in sorted(annotations.items()) if key in _READ or key.startswith("spillway.io/")}
+    read = (key for key in sorted(annotations) if key in _READ or key.startswith("spillway.io/"))
+    return {key: annotations[key][:LONGEST_NOTE] for key in read}

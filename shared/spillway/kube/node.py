@@ -183,7 +183,7 @@ def _path(name: str) -> str:
 def _live(session: Session, body: bytes) -> LiveNode:
     try:
         return _of(_node.decode(body))
-    except msgspec.DecodeError as error:
+    except fields.UNREADABLE as error:
         raise session.unavailable(f"a node does not read: {error}") from error
 
 

@@ -4,6 +4,7 @@ import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,6 +25,7 @@ from spillway.kube import (
     provisioning,
     storage,
 )  # fmt: skip
+from spillway.kube.fields import UNREADABLE, as_name
 from spillway.kube.kinds import kind_in
 from spillway.kube.pods import SeenPods, holds_a_node, seen_bare
 from spillway.model.reason import Code, Reason
@@ -31,9 +33,8 @@ from spillway.model.reason import Code, Reason
 Key = tuple[str, str]
 """Namespace ("" for what is in none) and name."""
 Reader = Callable[[Raw | bytes], tuple[Key, object | None]]
-"""An object's JSON to its key and what is kept of it, None for nothing. Raises msgspec.DecodeError and UnicodeDecodeError."""
+"""An object's JSON to its key and what is kept of it, None for nothing. Raises one of `fields.UNREADABLE`."""
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)  # a string of an object may be no UTF-8
 _kind = msgspec.json.Decoder(fields.Typed)
 _envelope = msgspec.json.Decoder(fields.Envelope)
 _bare_pod = msgspec.json.Decoder(fields.BarePod)
@@ -78,6 +79,7 @@ class Objects:
             "JobSet.jobset.x-k8s.io": gang_objects.read_job_set,
         }
         self._kept: dict[str, dict[Key, Any]] = defaultdict(dict)
+        self._nameless = count()
 
     def of(self, kind: str) -> Mapping[Key, Any]:
         """What is kept of each object of a kind."""
@@ -91,8 +93,8 @@ class Objects:
         """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over. `opened` is told of the
         page before its items are read.
 
-        An object that does not read is set aside with a warning that names it. Raises msgspec.DecodeError when `raw` is no
-        JSON object.
+        An object that does not read is set aside with a warning that names it. Raises one of `fields.UNREADABLE` when `raw` is
+        no JSON object.
         """
         envelope = _envelope.decode(raw)
         meta = envelope.metadata or fields.ListMeta()
@@ -117,6 +119,8 @@ class Objects:
             return
         try:
             key, seen = reader(raw)
+            if not key[1] or as_name(key[0]) != key[0] or as_name(key[1]) != key[1]:
+                raise msgspec.ValidationError("no object can have that name")
         except UNREADABLE as error:
             self._set_aside(kind, raw, str(error))
             return
@@ -138,13 +142,14 @@ class Objects:
         self.unreadable.pop(kind, None)
 
     def _set_aside(self, kind: str, raw: Raw | bytes, problem: str) -> None:
-        key, name = ("", ""), f"{kind.lower()} without a readable name"
+        key, name = ("", f"#{next(self._nameless)}"), f"{kind.lower()} without a readable name"
         try:
             bare = _bare_pod.decode(raw)
         except UNREADABLE:
             pass
         else:
-            key = (bare.metadata.namespace or ("default" if kind == "Pod" else ""), bare.metadata.name)
+            namespace = bare.metadata.namespace or ("default" if kind == "Pod" else "")
+            key = (as_name(namespace), as_name(bare.metadata.name))
             name = f"{kind.lower()} {'/'.join(part for part in key if part)}"
             self._kept[kind].pop(key, None)
             if kind == "Pod" and holds_a_node(bare):

@@ -90,8 +90,8 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], Controller]:
         replicas=replicas,
         template=b"" if is_old else bytes(spec.template),  # an old ReplicaSet of a Deployment that has a newer one
         owner=owner,
-        revision=_number(notes.get(_DEPLOYMENT_REVISION)) or 0,
-        wanted=_number(notes.get(_DEPLOYMENT_WANTS)),
+        revision=fields.number(notes.get(_DEPLOYMENT_REVISION)) or 0,
+        wanted=fields.number(notes.get(_DEPLOYMENT_WANTS)),
     )
 
 
@@ -127,7 +127,3 @@ def state_of(owner: Owner | None, namespace: str, known: Mapping[str, Mapping[tu
 
 def _key(found: _Object) -> tuple[str, str]:
     return found.metadata.namespace or "default", found.metadata.name
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None

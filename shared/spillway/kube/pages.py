@@ -6,8 +6,7 @@ The next page is asked for as soon as its token is known: it comes, and is unpac
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import msgspec
-
+from spillway.kube.fields import UNREADABLE
 from spillway.kube.session import Answer, Session
 
 _PAGE = 500  # kubectl's own
@@ -58,7 +57,7 @@ def _pages(session: Session, path: str, resource: str, take: Take, query: Query,
         while answer.status != 410:
             try:
                 take(answer, more)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except UNREADABLE as error:
                 raise session.unavailable(f"list {resource}: an answer does not read: {error}") from error
             if not coming:
                 return True

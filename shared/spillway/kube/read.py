@@ -13,7 +13,7 @@ import msgspec
 
 from spillway import clock
 from spillway.kube import resources
-from spillway.kube.fields import Part
+from spillway.kube.fields import UNREADABLE, Part
 from spillway.kube.objects import Objects, paused_gc
 from spillway.kube.pages import read_list
 from spillway.kube.reduce import reduce
@@ -109,7 +109,7 @@ class Reader:
         self.note(answer)
         try:
             return _version.decode(answer.body).git_version
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise self.session.unavailable(f"get /version: the answer is no JSON: {error}") from error
 
     def reading(self, server_version: str, label_keys: Collection[str]) -> Reading:

@@ -57,7 +57,7 @@ class Template(NamedTuple):
 
 
 def shape_of_template(namespace: str, raw: Raw | bytes, owner_kind: str) -> Template:
-    """A PodTemplateSpec as `shape_of` takes it. Raises msgspec.DecodeError and UnicodeDecodeError."""
+    """A PodTemplateSpec as `shape_of` takes it. Raises one of `fields.UNREADABLE`."""
     template = _template.decode(raw)
     meta = template.metadata or fields.TemplateMeta()
     notes = meta.annotations or NO_NOTES
@@ -143,7 +143,7 @@ def _annotations(notes: fields.PodAnnotations) -> tuple[tuple[str, str], ...]:
         ("cluster-autoscaler.kubernetes.io/safe-to-evict", notes.safe_to_evict),
         ("karpenter.sh/do-not-disrupt", notes.do_not_disrupt),
     )
-    return tuple([(key, value) for key, value in found if value is not None])
+    return tuple([(key, value[: fields.LONGEST_NOTE]) for key, value in found if value is not None])
 
 
 def _grace_s(seconds: int | None) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from itertools import groupby
 
 import msgspec
 
@@ -16,8 +17,10 @@ from spillway.kube.shapes import Shapes
 from spillway.kube.volumes import Resolver
 from spillway.model.base import Resources
 from spillway.model.cluster import ClusterSnapshot, Node
-from spillway.model.reason import Reason
+from spillway.model.reason import Code, Reason
 from spillway.model.workloads import PriorityList
+
+MOST_WARNINGS = 100  # of one code: what goes wrong in every pod is told by some of them
 
 
 def reduce(
@@ -68,8 +71,18 @@ def reduce(
         provisioning_requests=asked,
         priorities=order,
         server_version=server_version,
-        warnings=tuple(sorted(set(warnings), key=lambda w: (w.code, w.text))),
+        set_aside=sum(warning.code == Code.OBJECT_UNREADABLE for warning in warnings),
+        warnings=tuple(_some(warnings)),
     )
+
+
+def _some(warnings: Iterable[Reason]) -> Iterator[Reason]:
+    """By code and text; of each code the first, and how many more there are."""
+    for code, alike in groupby(sorted(set(warnings), key=lambda w: (w.code, w.text)), key=lambda w: w.code):
+        texts = list(alike)
+        yield from texts[:MOST_WARNINGS]
+        if len(texts) > MOST_WARNINGS:
+            yield Reason(code=code, text=f"and {len(texts) - MOST_WARNINGS} more like these")
 
 
 def _nodes(objects: Objects, resolver: Resolver, taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:

@@ -14,7 +14,7 @@ import msgspec
 
 from spillway import clock
 from spillway.kube import priorities
-from spillway.kube.fields import Part
+from spillway.kube.fields import UNREADABLE, Part
 from spillway.kube.kinds import kind_in
 from spillway.kube.session import Answer, Session
 
@@ -190,5 +190,5 @@ def _read(session: Session, note: Note, path: str, decoder: msgspec.json.Decoder
     note(answer)
     try:
         return decoder.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise session.unavailable(f"get {path}: the answer does not read: {error}") from error

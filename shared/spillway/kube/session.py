@@ -21,7 +21,7 @@ from spillway import clock
 from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
 from spillway.kube import retry
 from spillway.kube.connection import Connections
-from spillway.kube.fields import Part
+from spillway.kube.fields import UNREADABLE, Part
 from spillway.model.access import Access
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Answer:
     def message(self) -> str:
         try:
             found = _status.decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             return self.body[:200].decode(errors="replace")
         return found.message or found.reason or ""
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from spillway.kube.fields import UNREADABLE
 from spillway.kube.label_readers import LabelReaders, Reader, own_keys, readers_of
 from spillway.kube.owners import State
 from spillway.kube.recipes import Recipe, Template, shape_of, strings
@@ -82,7 +83,7 @@ class Shapes:
         if key not in self._labels:
             try:
                 found = strings(labels)
-            except msgspec.ValidationError as error:
+            except UNREADABLE as error:
                 raise ShapeError(f"labels: {error}") from error
             self._labels[key] = tuple(self._readers.kept(recipe.namespace, found, known.own_keys).items())
         return self._labels[key]
@@ -91,7 +92,7 @@ class Shapes:
 def _read(recipe: Recipe) -> _Known | str:
     try:
         shape = shape_of(recipe)
-    except (QuantityError, msgspec.ValidationError) as error:
+    except (QuantityError, *UNREADABLE) as error:
         return str(error)
     return _Known(shape, own_keys(shape))
 

@@ -180,7 +180,8 @@ class Node(Model, frozen=True):
 
 
 class ClusterSnapshot(Model, frozen=True):
-    """`id` names the head; `taken_at` is the API server's time.
+    """`id` names the head; `taken_at` is the API server's time. `set_aside` counts the objects that do not read, of which
+    `warnings` name the first.
 
     Nodes by name, shapes by id, pods by (shape, node, state, gang, readiness), all else by namespace and name.
     """
@@ -197,6 +198,7 @@ class ClusterSnapshot(Model, frozen=True):
     buffers: tuple[CapacityBuffer, ...] = ()
     provisioning_requests: tuple[ProvisioningRequest, ...] = ()
     priorities: tuple[PriorityList, ...] = ()
+    set_aside: int = 0
     id: str = ""
     server_version: str = ""
     warnings: tuple[Reason, ...] = ()

@@ -2,7 +2,11 @@
 
 from enum import StrEnum
 
+from msgspec.structs import force_setattr
+
 from spillway.model.base import Model
+
+_LONGEST = 1000  # characters: a text may quote what anybody wrote into a cluster
 
 
 class Code(StrEnum):
@@ -67,7 +71,20 @@ class Code(StrEnum):
 
 
 class Reason(Model, frozen=True):
-    """`text` is one sentence with the figures in it; it names the group, node or pod it speaks of."""
+    """`text` is one sentence with the figures in it; it names the group, node or pod it speaks of.
+
+    What it quotes may come from anybody: it is cut to 1,000 characters, and none of them controls a terminal or a log.
+    """
 
     code: Code
     text: str
+
+    def __post_init__(self) -> None:
+        if len(self.text) > _LONGEST or not self.text.isprintable():
+            force_setattr(self, "text", readable(self.text))
+
+
+def readable(text: str) -> str:
+    """Cut to length, with a replacement for each character that does not print: line ends, escapes, marks of direction."""
+    cut = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in cut)

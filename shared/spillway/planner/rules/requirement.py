@@ -9,12 +9,13 @@ import re
 from spillway.model.base import Labels
 from spillway.model.selector import Requirement
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label's value is no longer
 
 
 def integer(text: str) -> int | None:
-    """As Go's strconv.ParseInt reads it; None when it is no integer."""
-    return int(text) if _INTEGER.fullmatch(text) else None
+    """As Go's strconv.ParseInt reads it; None when it is no integer of 64 bits."""
+    found = int(text) if _INTEGER.fullmatch(text) else None
+    return found if found is not None and -(2**63) <= found < 2**63 else None
 
 
 def matches(requirement: Requirement, labels: Labels) -> bool:
