@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from moto import mock_aws
+from urllib3.exceptions import SSLError
 
 from spillway.aws import access as accesses
 from spillway.aws import clients
@@ -29,6 +30,7 @@ from spillway.env import Env
 from spillway.errors import ClusterUnavailable
 from spillway.kube import retry
 from spillway.kube import session as sessions
+from spillway.kube.connection import Connection
 from spillway.kube.session import Session
 from spillway.model.access import Access
 
@@ -248,6 +250,33 @@ def test_a_server_is_reached_and_verified_through_a_proxy(
         ask(Access("prod", ca=OTHER_CA.pem, **told))
 
     assert set(asked) == {server.removeprefix("https://")}
+
+
+def ask_alone(access: Access) -> bytes:
+    """Over a connection of its own, as watches have one."""
+    connection = Connection(Session(access).connections())
+    try:
+        return connection.get("/version")[1]
+    finally:
+        connection.close()
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.feature("CS-17")
+def test_a_watchs_connection_is_verified_as_any_other(serve, proxy: tuple[str, list[str]]):
+    url, asked = proxy
+    server, ours = serve(issue("api", CA)), issue("spillway", CA)
+    named = serve(issue("api", CA, address="k8s.test")).replace("127.0.0.1", "k8s.test")
+    own = {"certificate": ours.pem, "key": ours.key_pem}
+
+    assert ask_alone(Access("prod", server, ca=CA.pem, **own)) == b'{"who": "spillway"}'
+    assert ask_alone(Access("prod", named, ca=CA.pem, proxy=url)) == b'{"who": ""}'
+    assert asked == [named.removeprefix("https://")]
+    for ca in ("", OTHER_CA.pem):
+        with pytest.raises(SSLError, match="certificate verify failed"):
+            ask_alone(Access("prod", server, ca=ca))
+    with pytest.raises(SSLError, match=r"IP address mismatch|doesn't match"):
+        ask_alone(Access("prod", serve(issue("api", CA, address="10.0.0.1")), ca=CA.pem))
 
 
 def test_the_key_of_a_client_certificate_does_not_outlive_the_connections(
