@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from bench import bursts, cold_start, peers, snapshot
+from bench import bursts, cold_start, peers, snapshot, tick
 from bench.check import Wrong
 from bench.data import Missing
 from bench.figure import Figure
@@ -18,6 +18,7 @@ FIGURES: Mapping[str, Callable[[], Iterator[Figure]]] = {
     "bound_burst_300": partial(bursts.bound, "burst_300"),
     **{name: partial(peers.plan_time, name) for name in peers.GOALS},
     "snapshot_150000": snapshot.snapshot,
+    "tick_idle": tick.idle,
     **{f"cold_start_{name}": partial(cold_start.first_answers, name) for name in cold_start.SAMPLES},
 }
 

@@ -34,6 +34,7 @@ class Api:
         self.lists = Lists(store)
         self.budgets = Budgets(store, kinds)
         self.stopping = threading.Event()
+        self.first_bookmark_s = 0.0
 
     def answer(self, ask: Ask) -> Answer:
         """Does what is asked; raises Refusal."""
@@ -44,7 +45,7 @@ class Api:
         verbs: dict[str, Callable[[Ask], Answer]] = {
             "get": lambda ask: _object(self.store.get(ask.kind, self._key(ask))),
             "list": self.lists.answer,
-            "watch": lambda ask: Answer(stream=Watch(self.store, self.clock, ask, self.stopping).lines()),
+            "watch": self._watch,
             "create": self._act if ask.subresource else self._create,
             "update": self._update,
             "patch": self._patch,
@@ -57,6 +58,9 @@ class Api:
 
     def _key(self, ask: Ask) -> tuple[str, str]:
         return (ask.namespace if ask.kind.namespaced else "", ask.name)
+
+    def _watch(self, ask: Ask) -> Answer:
+        return Answer(stream=Watch(self.store, self.clock, ask, self.stopping, self.first_bookmark_s).lines())
 
     def _create(self, ask: Ask) -> Answer:
         body = created(ask.kind, ask.namespace, _object_of(ask))

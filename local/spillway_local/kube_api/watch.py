@@ -1,7 +1,8 @@
 """Watches: a stream of changes from a resourceVersion on.
 
-Bookmarks come as from k8s.io/apiserver/pkg/storage/cacher: every minute, and 2 s before the end. But the first comes as
-soon as all is told that there was, where a real server's comes after a second: nobody in virtual time can wait so long.
+Bookmarks come as from k8s.io/apiserver/pkg/storage/cacher: every minute, and 2 s before the end. But the first comes, unless
+`first_bookmark_s` says otherwise, as soon as all is told that there was, where a real server's comes after a second: nobody in
+virtual time can wait so long.
 """
 
 import threading
@@ -28,7 +29,7 @@ class Watch:
     So it also ends when nobody drives virtual time. Raises Refusal 400 for selectors it cannot read.
     """
 
-    def __init__(self, store: Store, clock: Clock, ask: Ask, stopping: threading.Event) -> None:
+    def __init__(self, store: Store, clock: Clock, ask: Ask, stopping: threading.Event, first_bookmark_s: float = 0.0) -> None:
         self._store, self._clock, self._ask, self._stopping = store, clock, ask, stopping
         self._matches = matcher(ask.kind, ask.query.get("labelSelector", ""), ask.query.get("fieldSelector", ""))
         try:
@@ -38,7 +39,7 @@ class Watch:
             raise bad_request(f"invalid watch parameter: {problem}") from None
         self._bookmarks = ask.query.get("allowWatchBookmarks") in ("true", "1")
         self._end_at = clock.now() + timedelta(seconds=self._timeout_s)
-        self._bookmark_at = clock.now()
+        self._bookmark_at = clock.now() + timedelta(seconds=first_bookmark_s)
 
     def lines(self) -> Iterator[bytes]:
         """JSON events, one a line, and b"" now and then so that the caller can look at the connection."""
