@@ -31,6 +31,7 @@ class Metric(StrEnum):
     CLUSTER_BYTES = "ClusterBytes"
     CLUSTER_LISTS = "ClusterLists"
     EARLY_SNAPSHOTS = "EarlySnapshots"
+    OBJECTS_SET_ASIDE = "ObjectsSetAside"
     # snapshot_fleet (also by region)
     INSTANCES_IN_SERVICE = "InstancesInService"
     INSTANCES_DESIRED = "InstancesDesired"

@@ -9,6 +9,7 @@ from spillway.aws.table import settings, snapshots
 from spillway.env import env
 from spillway.errors import AccessError, ClusterUnavailable, NotFound
 from spillway.telemetry import Metric
+from tests.kube import apis
 from tests.kube.handlers import World, open_handlers, samples
 from tests.kube.objects import node, pod
 
@@ -19,6 +20,7 @@ EMITTED = {
     Metric.CLUSTER_REQUESTS,
     Metric.CLUSTER_BYTES,
     Metric.CLUSTER_LISTS,
+    Metric.OBJECTS_SET_ASIDE,
     Metric.PODS_UNSCHEDULABLE,
     Metric.PODS_BOUND,
     Metric.NODES_READY,
@@ -99,6 +101,23 @@ def test_every_metric_is_written_zeros_too(world: World, metrics: list[dict[Metr
     (written,) = metrics
     assert written.keys() == EMITTED
     assert (written[Metric.CLUSTER_SNAPSHOTS], written[Metric.PODS_UNSCHEDULABLE], written[Metric.NODES_READY]) == (1, 0, 1)
+
+
+@pytest.mark.feature("OB-04")
+@pytest.mark.feature("RS-06")
+def test_what_does_not_read_is_counted_and_stops_nothing(world: World, metrics: list[dict[Metric, float]]):
+    apis.install(world.api, kind := "PodGroup.scheduling.x-k8s.io")
+    world.api.add(apis.any_of(kind, "bad", spec={"minMember": "four"}))
+    world.api.add(pod("good", labels={"scheduling.x-k8s.io/pod-group": "one"}))
+    world.api.add(apis.any_of(kind, spec={"minMember": 4}))
+
+    assert world.call("snapshot_cluster")["set_aside"] == 1
+    assert metrics[0][Metric.OBJECTS_SET_ASIDE] == 1
+    seen = snapshots.latest_cluster(world.table)
+    assert [warning.text.partition(":")[0] for warning in seen.warnings] == [
+        "podgroup.scheduling.x-k8s.io default/bad is set aside"
+    ]
+    assert [gang.min_pods for gang in seen.gangs] == [4]
 
 
 @pytest.mark.feature("CS-14")

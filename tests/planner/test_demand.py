@@ -219,9 +219,14 @@ class TestDelays:
     def test_durations_are_read_as_go_writes_them(self, text: str, seconds: float) -> None:
         assert duration_s(text) == pytest.approx(seconds)
 
-    @pytest.mark.parametrize("text", ["", "5", "-5m", "m", "1d", "1h 30m", "9" * 4000 + "s"])
+    @pytest.mark.parametrize("text", ["", "5", "-5m", "m", "1d", "1h 30m", "9" * 4000 + "s", "9" * 18 + "h", "1h" * 3_000_000])
     def test_what_is_none_is_none(self, text: str) -> None:
         assert duration_s(text) is None
+
+    @pytest.mark.feature("RS-06")
+    def test_a_delay_of_any_length_stops_no_plan(self) -> None:
+        plan = plan_for(self.one(300, "9" * 18 + "h"), group("g"), rules=policy(pods={"new_pod_delay_s": 300}))
+        assert sum(desired(plan).values()) == 1
 
 
 @pytest.mark.feature("CS-18")

@@ -52,6 +52,8 @@ def need(key: str, operator: str, *values: str) -> Requirement:
         (need("gen", "Lt", "10"), True),
         (need("disk", "Lt", "10"), False),
         (need("absent", "Gt", "-1"), False),
+        (need("gen", "Lt", "9" * 19), False),  # more than 64 bits is no integer
+        (need("gen", "Lt", "9" * 5000), False),
         (need("gen", "Like", "5"), False),
     ],
 )
