@@ -74,7 +74,8 @@ def owner_of(references: Sequence[fields.OwnerReference]) -> Owner | None:
     """The one that is the controller."""
     for reference in references:
         if reference.controller:
-            return Owner(kind_in(reference.api_version, reference.kind), reference.name, reference.uid)
+            kind = fields.as_name(kind_in(reference.api_version, reference.kind))  # the API takes one of any length
+            return Owner(kind, reference.name, reference.uid)
     return None
 
 
