@@ -235,8 +235,8 @@ class TestSizes:
 
     def test_20000_selectors_of_which_each_reads_a_label_of_its_own(self) -> None:
         budgets = [budget(f"b{n}", **{f"key-{n}": "x"}) for n in range(20_000)]
-        mine = [pod(f"p{n}", cpu="1", labels={f"key-{n}": "x"}) for n in range(2000)]
-        assert sum(len(one.shapes) for one in snapshot_of(*mine, *budgets).budgets) == 2000
+        mine = [pod(f"p{n}", cpu="1", labels={f"key-{n}": "x"}) for n in range(20_000)]
+        assert sum(len(one.shapes) for one in snapshot_of(*mine, *budgets).budgets) == 20_000
 
 
 class TestWhatPointsAtWhat:

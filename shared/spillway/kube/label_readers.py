@@ -14,6 +14,7 @@ from spillway.model.cluster import PodShape
 from spillway.model.selector import Requirement
 
 EVERYWHERE = ""
+_NONE: frozenset[str] = frozenset()
 _OF_ONE_POD_OR_REVISION = (
     "pod-template-hash", "controller-revision-hash", "pod-template-generation", "statefulset.kubernetes.io/pod-name",
     "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/controller-uid",
@@ -67,9 +68,9 @@ class LabelReaders:
 
     def kept(self, namespace: str, labels: Mapping[str, str], own: frozenset[str]) -> dict[str, str]:
         """Those of `labels` that count. `own` are keys that the pod's own rules take over."""
-        keys = self._always[EVERYWHERE] | self._always.get(namespace, set()) | own
+        # Looked up and never joined: as many pods as there are selectors would make that a square.
+        read = [self._always[EVERYWHERE], self._always.get(namespace, _NONE), own]
         if self._further:
-            for key, value in labels.items():
-                for where in (EVERYWHERE, namespace):
-                    keys |= self._further.get((where, key, value), frozenset())
-        return {key: value for key, value in labels.items() if key in keys}
+            for label in labels.items():
+                read += (self._further[where, *label] for where in (EVERYWHERE, namespace) if (where, *label) in self._further)
+        return {key: value for key, value in labels.items() if any(key in keys for keys in read)}
