@@ -15,7 +15,9 @@ from spillway.aws.table.leases import Lease
 from spillway.env import env
 from spillway.errors import AccessError, ClusterStale, ClusterUnavailable
 from spillway.kube import watch
+from spillway.kube.session import Session
 from spillway.kube.streams import Streams, Told
+from spillway.model.access import Access
 from spillway.telemetry import Metric
 from spillway_local.clock import VirtualClock
 from spillway_local.handlers import Handlers
@@ -268,6 +270,16 @@ def test_access_that_says_nothing_useful_is_an_error_at_once(minute: Minute, mon
         minute.run()
     assert [one[Metric.CLUSTER_SNAPSHOTS] for _, one in minute.metrics] == [0]
     assert minute.now() == 0
+
+
+def test_no_request_is_tried_again_beyond_the_end(minute: Minute):
+    """Lambda would end the function amid it."""
+    api, now = minute.world.api, minute.world.time.now()
+    api.fail("list", "nodes", 503, times=9)
+    access = Access(CLUSTER, api.url, token=api.token)
+    for until, attempts in ((now + timedelta(seconds=60), 4), (now, 1)):
+        with pytest.raises(ClusterUnavailable, match=rf"attempts: {attempts}\)"):
+            Session(access, until=until).call("GET", "/api/v1/nodes", ("list", "nodes"))
 
 
 # ---- one at a time ----

@@ -48,17 +48,16 @@ def wanted(session: Session, end: datetime) -> Iterator[None]:
     pending at `end` is due then. Nothing that happens to the server raises: the next tick reads again."""
     yield
     while clock.utcnow() < end:
-        kept = follow.kept(session)
-        if kept is None:
-            sleep(_AGAIN_S)
-            if clock.utcnow() < end:
-                yield
-        elif _is_due(session, kept, end):
+        if _is_due(session, end):
             yield
 
 
-def _is_due(session: Session, kept: Kept, end: datetime) -> bool:
+def _is_due(session: Session, end: datetime) -> bool:
     """Follows the pods until a snapshot is due, or `end` has come."""
+    kept = follow.kept(session)
+    if kept is None:
+        sleep(_AGAIN_S)
+        return clock.utcnow() < end
     batch = Batch()
     while clock.utcnow() < min(end, batch.due or end):
         try:
