@@ -17,6 +17,7 @@ from spillway_local.kube_api.access import TESTER, as_rules
 from spillway_local.kube_api.kinds import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    CONFIG_MAP,
     EVENT,
     NAMESPACE,
     NODE,
@@ -30,7 +31,7 @@ from spillway_local.kube_api.refusals import Refusal, unless_gone
 from spillway_local.kube_api.served import Served
 
 _SERVERS_OWN = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields")
-_SHARED = (NAMESPACE, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, PRIORITY_CLASS)  # kinds of which a plane has some of its own
+_SHARED = (NAMESPACE, CONFIG_MAP, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, PRIORITY_CLASS)  # of which a plane has some of its own
 _FREED = {"metadata": {"finalizers": None}}
 _THREADS = 4
 _TRIES = 20  # of a write that others come before

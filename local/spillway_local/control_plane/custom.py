@@ -24,10 +24,14 @@ def install(client: Client, kind: Kind) -> None:
 
 
 def uninstall(client: Client, kind: Kind) -> None:
-    """With all objects of it. Returns when it is neither served nor told of."""
+    """With all objects of it. Returns when it is neither served nor told of, and its name is free."""
+    definition = f"{_CRDS}/{kind.qualified}"
     with unless_gone():
-        client.ask("DELETE", f"{_CRDS}/{kind.qualified}")
-    _until(lambda: not _is_known(client, kind) and _status(client, kind.path()) == 404, f"{kind.qualified} is gone")
+        client.ask("DELETE", definition)
+    _until(
+        lambda: not _is_known(client, kind) and {_status(client, path) for path in (kind.path(), definition)} == {404},
+        f"{kind.qualified} is gone",
+    )
 
 
 def _is_known(client: Client, kind: Kind) -> bool:

@@ -38,6 +38,7 @@ NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("status",))
 RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLE = Kind(RBAC, "v1", "ClusterRole", "clusterroles", False)
 CLUSTER_ROLE_BINDING = Kind(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", False)
+CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
 EVENT = Kind("", "v1", "Event", "events")
 NEWER_EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False)
@@ -52,7 +53,7 @@ _KNOWN = (
     Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("status",)),
     Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("status",)),
     Kind("", "v1", "ReplicationController", "replicationcontrollers", True, ("status",)),
-    Kind("", "v1", "ConfigMap", "configmaps"),
+    CONFIG_MAP,
     Kind("", "v1", "Secret", "secrets"),
     EVENT,
     NEWER_EVENT,
