@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import budget, node, pod
 
 pytestmark = pytest.mark.feature("CS-17")
+
+JOB_SETS = "JobSet.jobset.x-k8s.io"
 
 
 @pytest.fixture
@@ -132,16 +135,34 @@ def test_an_object_that_does_not_read_any_more_is_set_aside_and_comes_back(world
     assert lists(world) == 1
 
 
-def test_an_api_that_came_is_listed_and_one_that_went_is_forgotten(world: World):
+def test_an_api_that_came_is_listed_and_one_that_went_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch):
     follow(world.session)
     apis.install(world.api)
     resources.clear()
     assert same(follow(world.session).snapshot, read(world.session).snapshot)
     kept = following.kept(world.session)
     assert kept is not None
-    assert "JobSet.jobset.x-k8s.io" in kept.versions
-
+    assert (JOB_SETS in kept.versions, kept.objects.has(JOB_SETS)) == (True, True)
     assert lists(world) == 2  # the cold one's, too
+
+    monkeypatch.setattr(resources, "optional", lambda session, note: ())
+    follow(world.session)
+
+    assert (JOB_SETS in kept.versions, kept.objects.has(JOB_SETS)) == (False, False)
+
+
+def test_an_api_that_goes_amid_a_tick_is_forgotten_and_listed_when_it_is_back(world: World):
+    apis.install(world.api)
+    follow(world.session)
+    kept = following.kept(world.session)
+    assert kept is not None
+    world.api.fail("list", "jobsets", 404, times=2)  # the question for its version, and the list
+    follow(world.session)
+    assert (JOB_SETS in kept.versions, kept.objects.has(JOB_SETS)) == (False, False)
+
+    follow(world.session)
+
+    assert (JOB_SETS in kept.versions, kept.objects.has(JOB_SETS)) == (True, True)
 
 
 def test_each_tick_has_the_servers_time_of_its_own():
@@ -312,11 +333,12 @@ def test_a_failed_tick_leaves_nothing_behind(world: World):
 
 
 def test_each_cluster_has_a_memory_of_its_own(world: World):
-    follow(world.session)
-    following.forget(world.session)
-    follow(world.session)
-
-    assert lists(world) == 2
+    other = replace(world.session, access=replace(world.session.access, cluster="other"))
+    for session in (world.session, other):
+        assert follow(session).lists > 0
+    for session in (world.session, other):
+        assert follow(session).lists == 0
+    assert follow(other).snapshot.cluster == "other"
 
 
 def test_a_role_that_may_list_and_not_watch_is_told_so(world: World):

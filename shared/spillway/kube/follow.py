@@ -84,12 +84,14 @@ def _catch_up(reader: Reader, kept: Kept) -> None:
         logger.info("lists are read again", extra={"doubts": doubts})
     if not doubts.keys().isdisjoint(_FIRST):
         kept.listed_at = clock.utcnow()
+        kept.versions.clear()
         for resource in lists:
             kept.objects.forget(resource.kind)
         reader.read_all()
     else:
         for resource in lists:
             if resource.kind in doubts:
+                kept.versions.pop(resource.kind, None)  # a list that is gone gives it no other
                 reader.read(resource)
 
 
