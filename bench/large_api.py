@@ -62,7 +62,7 @@ class Recorded:
         end = start + int(ask.query["limit"])
         meta = {"resourceVersion": "1000"} | ({"continue": str(end)} if end < len(items) else {})
         head = {"kind": f"{ask.kind.name}List", "apiVersion": ask.kind.api_version, "metadata": meta}
-        return json.dumps(head).encode()[:-1] + b', "items": [' + b",".join(items[start:end]) + b"]}"
+        return json.dumps(head, separators=(",", ":")).encode()[:-1] + b',"items":[' + b",".join(items[start:end]) + b"]}"
 
 
 class _List(msgspec.Struct):

@@ -281,3 +281,29 @@ class TestLists:
         found = others()
         found.add(f'{{"kind": "{kind}", "apiVersion": "v1", "items": {items}}}'.encode())
         is_there(read(found))
+
+    @pytest.mark.feature("CS-16")
+    @pytest.mark.parametrize(
+        "odd",
+        [
+            (pod("b"),),  # all read
+            (pod("b"), pod("x" * 300), pod("c", node="n1", labels={"jobset.sigs.k8s.io/jobset-name": 5})),  # all decode
+            (pod("b"), pod("c", node="n1", spec={"containers": 3})),
+            (pod("b"), 3),
+        ],
+        ids=["sound", "odd", "broken", "no-object"],
+    )
+    def test_a_page_of_pods_reads_the_same_at_once_as_one_by_one(self, odd: tuple[Any, ...]) -> None:
+        """The API server writes no spaces, and by that its pages are known that may be decoded in one go."""
+        items = json.dumps([pod("a"), *odd])
+        views = []
+        for head in ('{"kind":"PodList","apiVersion":"v1",', '{"kind": "PodList", "apiVersion": "v1", '):
+            found, pages = Objects(), []
+            found.add(
+                f'{head}"metadata": {{"continue": "next", "resourceVersion": "7"}}, "items": {items}}}'.encode(), pages.append
+            )
+            assert pages == [("next", "7")]
+            views.append(reduce(found, cluster="c", taken_at=NOW))
+        assert views[0] == views[1]
+        assert {"a", "b"} <= {name for one in views[0].pods for name in one.names}
+        assert any(one.node == "n1" for one in views[0].pods) == (len(odd) > 1 and odd[-1] != 3)

@@ -28,12 +28,14 @@ def number(text: str | None) -> int | None:
     return int(text) if text and len(text) <= 10 and text.isascii() and text.isdigit() else None
 
 
-def as_name(text: str) -> str:
-    """The text itself where an object could be called so, and "" too; what comes nearest to it elsewhere.
+def is_name(text: str) -> bool:
+    """Whether an object could be called so, or be in no namespace, ""; a dump, unlike the API, may say anything."""
+    return len(text) <= _LONGEST_NAME and text.isprintable() and "/" not in text
 
-    A dump, unlike the API, may say anything.
-    """
-    if len(text) <= _LONGEST_NAME and text.isprintable() and "/" not in text:
+
+def as_name(text: str) -> str:
+    """The text itself where it is a name, and what comes nearest to it elsewhere."""
+    if is_name(text):
         return text
     return "".join(one if one.isprintable() and one != "/" else "\N{REPLACEMENT CHARACTER}" for one in text[:_LONGEST_NAME])
 
@@ -215,6 +217,13 @@ class Pod(Part):
 class TemplateMeta(Part):
     labels: Raw = ABSENT
     annotations: PodAnnotations | None = None
+
+
+class PodPage(Part):
+    """A page of a PodList, if all in it decodes."""
+
+    metadata: ListMeta | None = None
+    items: list[Pod] | None = None
 
 
 class PodTemplateSpec(Part):

@@ -42,7 +42,7 @@ def membership(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec
     None for a name that no object can have: so there is no such gang.
     """
     found = _named(labels, notes, spec)
-    return found if found and all(fields.as_name(text) == text for text in (found.name, found.part)) else None
+    return found if found and fields.is_name(found.name) and fields.is_name(found.part) else None
 
 
 def _named(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec) -> Membership | None:

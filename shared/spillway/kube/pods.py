@@ -51,7 +51,10 @@ class SeenPods:
 
     def read(self, raw: Raw | bytes) -> tuple[tuple[str, str], SeenPod | None]:
         """None for one that is finished."""
-        pod = _pod.decode(raw)
+        return self.keep(_pod.decode(raw))
+
+    def keep(self, pod: fields.Pod) -> tuple[tuple[str, str], SeenPod | None]:
+        """As `read`, of one that is decoded already."""
         meta, spec = pod.metadata, pod.spec
         key = (intern(meta.namespace or "default"), meta.name)
         if is_finished(pod):
