@@ -236,7 +236,20 @@ def test_versions_that_the_server_has_forgotten_are_listed_anew(world: World):
     assert lists(world) == 2
 
 
-@pytest.mark.parametrize("break_it", [lambda api: api.drop("watch", "nodes"), lambda api: api.fail("watch", "nodes", 503)])
+@pytest.mark.parametrize("verb", ["list", "watch"])
+def test_a_server_that_is_too_busy_is_asked_again_as_it_wishes_and_not_for_lists(world: World, verb: str):
+    follow(world.session)
+    world.api.add(pod("c"))
+    world.api.fail(verb, "nodes", 429, times=2, retry_after=3)
+
+    reading = follow(world.session)
+
+    assert names(reading) == {"a", "b", "c"}
+    assert reading.lists == 0
+    assert world.waits == [3, 3]
+
+
+@pytest.mark.parametrize("break_it", [lambda api: api.drop("watch", "nodes"), lambda api: api.fail("watch", "nodes", 503, 4)])
 def test_a_watch_of_nodes_that_breaks_is_a_doubt_of_all(world: World, break_it: Callable[[Cluster], None]):
     """What pods and owners tell must be no older than what nodes tell."""
     follow(world.session)

@@ -50,7 +50,7 @@ class Connections:
 
 
 class Connection:
-    """Nothing is tried again here: whoever asks has another way. Errors are urllib3's HTTPError and OSError."""
+    """Errors are urllib3's HTTPError and OSError."""
 
     def __init__(self, kind: Connections) -> None:
         self._kind, self._manager = kind, kind.manager()
@@ -68,12 +68,12 @@ class Connection:
         answer = self._ask(target, _TIMEOUT_S[1])
         return answer.status, answer.data, answer.headers
 
-    def stream(self, target: str, silence_s: float) -> tuple[int, Iterator[bytes]]:
-        """The status, and the lines of an answer, which may be silent for so long between two of them."""
+    def stream(self, target: str, silence_s: float) -> tuple[int, Iterator[bytes], Mapping[str, str]]:
+        """Status, lines, between two of which the answer may be silent for so long, and headers."""
         answer = self._stream = self._ask(target, silence_s)
         if self._closing:
             self.end()
-        return answer.status, _lines(answer)
+        return answer.status, _lines(answer), answer.headers
 
     def end(self) -> None:
         """Wakes the thread that reads the stream: it ends as if the server had closed it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from spillway.kube import retry
 from spillway.kube.connection import Connection
 from spillway.kube.resources import Resource
 from spillway.kube.session import Session
@@ -82,7 +83,11 @@ class Streams:
         from urllib3.exceptions import HTTPError
 
         try:
-            ended = self._follow(resource, version, life_s, probe, connection)
+            for attempt in range(retry.ATTEMPTS):
+                ended = self._follow(resource, version, life_s, probe, connection)
+                if not retry.is_passing(ended.status) or attempt + 1 == retry.ATTEMPTS:
+                    break
+                retry.wait(attempt, ended.headers.get("Retry-After"))  # a server that has too much to do is not given more
         except (HTTPError, OSError, AttributeError) as error:  # the last of a connection that was ended while it read
             ended = Told(resource, What.ENDED, problem=f"{type(error).__name__}: {error}")
         finally:
@@ -93,11 +98,11 @@ class Streams:
         if probe:
             status, body, headers = connection.get(resource.probe)
             if status != 200:
-                return Told(resource, What.ENDED, body, status)
+                return Told(resource, What.ENDED, body, status, headers=headers)
             self._told.put(Told(resource, What.PROBED, body, headers=headers))
-        status, lines = connection.stream(resource.watch(version, life_s), life_s + _GRACE_S)
+        status, lines, headers = connection.stream(resource.watch(version, life_s), life_s + _GRACE_S)
         if status != 200:
-            return Told(resource, What.ENDED, b"".join(lines), status)
+            return Told(resource, What.ENDED, b"".join(lines), status, headers=headers)
         if not connection.is_one:
             return Told(resource, What.ENDED, problem="its connection was closed between two requests")
         self._told.put(Told(resource, What.OPENED))
