@@ -11,6 +11,7 @@ import msgspec
 
 from spillway.aws import fleet
 from spillway.errors import DumpError
+from spillway.kube.fields import UNREADABLE
 from spillway.kube.objects import Objects
 from spillway.kube.reduce import reduce
 from spillway.model.base import decode as decode_model
@@ -122,6 +123,8 @@ def _read_cluster(folder: Path, meta: Meta, policy: Policy) -> ClusterSnapshot:
             objects.add(raw)
         except msgspec.ValidationError as error:
             raise DumpError(str(file), *field(error)) from error
+        except UNREADABLE as error:
+            raise DumpError(str(file), "", no_json(error)) from error
     return named(
         reduce(objects, cluster=meta.cluster, taken_at=meta.now, server_version=version, label_keys=policy.pod_label_keys)
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from spillway.errors import DumpError
+from spillway.kube.fields import UNREADABLE
 
 
 def files(folder: Path) -> Iterator[tuple[Path, bytes]]:
@@ -32,11 +33,11 @@ def top_level(file: Path, raw: bytes) -> dict[str, msgspec.Raw]:
         return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError as error:
         raise DumpError(str(file), "", "it holds no JSON object") from error
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise DumpError(str(file), "", no_json(error)) from error
 
 
-def no_json(error: msgspec.DecodeError) -> str:
+def no_json(error: Exception) -> str:
     return f"it is no JSON: {error}"
 
 

@@ -246,10 +246,15 @@ class BareMeta(Part):
     namespace: str | None = None
 
 
-class BarePod(Part):
-    """What must be known of a pod that cannot be read otherwise: that it is there, and where."""
+class Named(Part):
+    """What is to be known of an object that cannot be read otherwise: which it is."""
 
     metadata: BareMeta
+
+
+class BarePod(Named):
+    """… and of a pod where it is."""
+
     spec: BareSpec | None = None
     status: BareStatus | None = None
 

@@ -39,6 +39,7 @@ _kind = msgspec.json.Decoder(fields.Typed)
 _envelope = msgspec.json.Decoder(fields.Envelope)
 _pod_page = msgspec.json.Decoder(fields.PodPage)
 _POD_LIST = b'{"kind":"PodList","apiVersion":"v1",'  # how an API server begins one
+_named = msgspec.json.Decoder(fields.Named)
 _bare_pod = msgspec.json.Decoder(fields.BarePod)
 
 
@@ -174,16 +175,15 @@ class Objects:
     def _set_aside(self, kind: str, raw: Raw | bytes, problem: str) -> None:
         key, name = ("", f"#{next(self._nameless)}"), f"{kind.lower()} without a readable name"
         try:
-            bare = _bare_pod.decode(raw)
-        except UNREADABLE:
-            pass
-        else:
-            namespace = bare.metadata.namespace or ("default" if kind == "Pod" else "")
-            key = (as_name(namespace), as_name(bare.metadata.name))
+            meta = _named.decode(raw).metadata
+            namespace = meta.namespace or ("default" if kind == "Pod" else "")
+            key = (as_name(namespace), as_name(meta.name))
             name = f"{kind.lower()} {'/'.join(part for part in key if part)}"
             self._kept[kind].pop(key, None)
-            if kind == "Pod" and holds_a_node(bare):
+            if kind == "Pod" and holds_a_node(bare := _bare_pod.decode(raw)):
                 self._kept[kind][key] = seen_bare(bare)  # a node must not look idle because its pod does not read
+        except UNREADABLE:
+            pass  # it has no name, or is on no node
         self.unreadable[kind][key] = unreadable(name, problem)
 
 
