@@ -20,6 +20,7 @@ from spillway.env import env
 from spillway.errors import ClusterEmpty, ClusterError, ClusterStale, LeaseHeld, SpillwayError
 from spillway.kube import watch
 from spillway.kube.follow import follow
+from spillway.kube.objects import paused_gc
 from spillway.kube.read import Reading
 from spillway.kube.session import Session, connect
 from spillway.model.cluster import PodState
@@ -91,9 +92,10 @@ def _connect(until: datetime | None = None) -> Session:
 def _store(table: Table, session: Session, lease: Lease | None = None, early: bool = False) -> dict[str, Any]:
     """One view of the cluster, with a lease as its holder only."""
     started = clock.utcnow()
-    reading = _read(session, settings.policy(table)[0])
-    head = snapshots.store_cluster(table, reading.snapshot, lease.token if lease else None)
-    counts = _count(reading)
+    with paused_gc():  # the objects of a large cluster are millions, and looking through them costs half a second each time
+        reading = _read(session, settings.policy(table)[0])
+        head = snapshots.store_cluster(table, reading.snapshot, lease.token if lease else None)
+        counts = _count(reading)
     emit(
         table.cluster,
         {
