@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from spillway.planner.amounts import Dimensions, Need
 from spillway.planner.fit import Fit
-from spillway.planner.rules.base import ZONE_KEYS, Host
+from spillway.planner.rules.base import Host
 from spillway.planner.view import LiveNode, View
 
 Amounts = Mapping[int, int]
@@ -28,7 +28,7 @@ class Daemons:
         """What all that land there ask for. Where the group will choose the zone, those of any of its zones."""
         if not self._daemons:
             return {}
-        kinds = tuple(self._fit.host_kind(one) for one in _in_each_zone(host))
+        kinds = tuple(self._fit.host_kind(one) for one in host.in_each_zone())
         if kinds not in self._known:
             landing = [need for shape, need in self._daemons if any(self._fit.refusal(shape, kind) is None for kind in kinds)]
             self._known[kinds] = _sum(landing)
@@ -41,12 +41,6 @@ class Daemons:
         shapes = ((self._view.shapes[pods.shape], len(pods.names)) for pods in live.pods)
         there = _sum(self._dimensions.need(shape) for shape, number in shapes if shape.is_daemon for _ in range(number))
         return {dimension: max(0, amount - there.get(dimension, 0)) for dimension, amount in self.on(host).items()}
-
-
-def _in_each_zone(host: Host) -> list[Host]:
-    if not host.zones:
-        return [host]
-    return [host._replace(labels={**host.labels, **dict.fromkeys(ZONE_KEYS, zone)}, zones=()) for zone in host.zones]
 
 
 def _sum(needs: Iterable[Need]) -> dict[int, int]:

@@ -53,7 +53,7 @@ class Fit:
 
     def _judge(self, shape: PodShape, host: Host) -> Refusal | None:
         for rule in self._filters:
-            for variant in _variants(host) if self._zones_matter else (host,):
+            for variant in host.in_each_zone() if self._zones_matter else (host,):
                 refused = rule.refusal(shape, variant)
                 if refused:
                     return refused
@@ -61,11 +61,3 @@ class Fit:
 
 
 _UNKNOWN = Refusal("", "")  # type: ignore[arg-type]  # a mark, never handed out
-
-
-def _variants(host: Host) -> Iterable[Host]:
-    """The node once in each zone that its group may choose."""
-    if not host.zones:
-        yield host
-    for zone in host.zones:
-        yield host._replace(labels={**host.labels, **dict.fromkeys(ZONE_KEYS, zone)}, zones=())

@@ -20,23 +20,25 @@ class NewNodes:
     def __init__(self, view: View, dimensions: Dimensions, daemons: Daemons) -> None:
         self._view, self._dimensions, self._daemons = view, dimensions, daemons
         self._attachments = _attachments(view)
-        self._known: dict[str, tuple[Host, tuple[int, ...]]] = {}
+        self._known: dict[tuple[str, str], tuple[Host, tuple[int, ...]]] = {}
 
-    def of(self, group: NodeGroup, template: NodeTemplate) -> tuple[Host, tuple[int, ...]]:
-        """The next node of the group, and what it will have free; the same for each pod that asks."""
-        if group.key not in self._known:
-            host = self.host(group, template)
-            self._known[group.key] = host, tuple(self.free(group, template, host))
-        return self._known[group.key]
+    def of(self, group: NodeGroup, template: NodeTemplate, zone: str = "") -> tuple[Host, tuple[int, ...]]:
+        """The next node of the group, and what it will have free; the same for each pod that asks, and each node that comes.
 
-    def host(self, group: NodeGroup, template: NodeTemplate, zone: str = "") -> Host:
-        """In `zone`, else in the only one of the group, else in whichever that will choose."""
-        zone = zone or (group.zones[0] if len(group.zones) == 1 else "")
+        In `zone`, else in the only one of the group, else in whichever that will choose.
+        """
+        key = (group.key, zone or (group.zones[0] if len(group.zones) == 1 else ""))
+        if key not in self._known:
+            host = self._host(group, template, key[1])
+            self._known[key] = host, tuple(self._free(group, template, host))
+        return self._known[key]
+
+    def _host(self, group: NodeGroup, template: NodeTemplate, zone: str) -> Host:
         zonal = dict.fromkeys(ZONE_KEYS, zone) if zone else {}
         labels = {**NAMELESS, **zonal, **template.labels}
         return Host("", labels, lasting(template, self._view), () if zone else tuple(sorted(group.zones)))
 
-    def free(self, group: NodeGroup, template: NodeTemplate, host: Host) -> list[int]:
+    def _free(self, group: NodeGroup, template: NodeTemplate, host: Host) -> list[int]:
         """Without the daemons that will come to it. Its CSI drivers will attach as many volumes as on its fellows."""
         free = self._dimensions.room(_slots(template.allocatable), self._attachments.get(group.key, {}))
         for dimension, amount in self._daemons.on(host).items():

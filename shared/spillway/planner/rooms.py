@@ -1,6 +1,6 @@
 """Room that is there or coming, in the order in which it is used: live nodes, coming nodes, nodes that we cordoned."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -121,11 +121,10 @@ class Rooms:
         template = group.template
         for instance in sorted(group.instances, key=lambda i: i.id):
             if instance.id not in self.view.joined and is_coming(self.view, group, instance):
-                host = self.new_nodes.host(group, template, instance.zone)
-                yield self._coming(instance.id, group, host, self.new_nodes.free(group, template, host))
+                yield self._coming(instance.id, group, *self.new_nodes.of(group, template, instance.zone))
         host, free = self.new_nodes.of(group, template)
         for number in range(gap.coming):
-            yield self._coming(f"{group.key}#{number}", group, host, list(free))
+            yield self._coming(f"{group.key}#{number}", group, host, free)
 
-    def _coming(self, target: str, group: NodeGroup, host: Host, free: list[int]) -> Room:
-        return Room(Kind.COMING, target, self.fit.host_kind(host), free, group.key, price=prices.weight(group))
+    def _coming(self, target: str, group: NodeGroup, host: Host, free: Sequence[int]) -> Room:
+        return Room(Kind.COMING, target, self.fit.host_kind(host), list(free), group.key, price=prices.weight(group))

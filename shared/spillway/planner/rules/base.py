@@ -29,6 +29,12 @@ class Host(NamedTuple):
     taints: tuple[Taint, ...] = ()
     zones: tuple[str, ...] = ()
 
+    def in_each_zone(self) -> tuple["Host", ...]:
+        """Once in each zone that its group may choose; itself alone where none is to be chosen."""
+        if not self.zones:
+            return (self,)
+        return tuple(self._replace(labels={**self.labels, **dict.fromkeys(ZONE_KEYS, zone)}, zones=()) for zone in self.zones)
+
 
 class Refusal(NamedTuple):
     """`text` goes on from "the pod …"."""
