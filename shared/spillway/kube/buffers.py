@@ -66,7 +66,7 @@ class Wanted(NamedTuple):
 
 def read(raw: Raw | bytes) -> tuple[tuple[str, str], _Spec]:
     found = _buffer.decode(raw)
-    return (found.metadata.namespace or "default", found.metadata.name), found.spec or _Spec()
+    return found.metadata.key, found.spec or _Spec()
 
 
 def wanted(of: Of) -> list[Wanted]:

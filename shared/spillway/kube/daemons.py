@@ -57,12 +57,11 @@ _tolerations = msgspec.json.Decoder(list[Raw] | None)
 
 def read(raw: Raw | bytes) -> tuple[tuple[str, str], SeenDaemon]:
     found = _daemon_set.decode(raw)
-    namespace = found.metadata.namespace or "default"
-    key = (namespace, found.metadata.name)
+    key = found.metadata.key
     spec = _template.decode(found.spec.template).spec
     if found.metadata.deletion_timestamp is not None or spec.node_name:
         return key, SeenDaemon(None)
-    template = shape_of_template(namespace, found.spec.template, "DaemonSet")
+    template = shape_of_template(key[0], found.spec.template, "DaemonSet")
     added = [*_TOLERATED, *((_ON_HOST_NETWORK,) if spec.host_network else ())]
     own = template.recipe.tolerations
     tolerations = [*(_tolerations.decode(own) or () if own else ()), *map(_exists, added)]

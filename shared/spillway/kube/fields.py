@@ -90,9 +90,17 @@ class PodAnnotations(Part, rename=None):
     consumes_old: str | None = field(default=None, name="cluster-autoscaler.kubernetes.io/consume-provisioning-request")
 
 
-class Meta(Part):
+class BareMeta(Part):
     name: str
     namespace: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Of an object that is in a namespace: in `default` where a file does not say."""
+        return self.namespace or "default", self.name
+
+
+class Meta(BareMeta):
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
 
@@ -126,10 +134,6 @@ class EmptyDir(Part):
     medium: str | None = None
 
 
-class InlineDriver(Part):
-    driver: str = ""
-
-
 class InlineDisk(Part):
     volume_id: str = field(default="", name="volumeID")
 
@@ -140,7 +144,6 @@ class Volume(Part):
     ephemeral: Part | None = None
     empty_dir: EmptyDir | None = None
     host_path: Part | None = None
-    csi: InlineDriver | None = None
     aws_elastic_block_store: InlineDisk | None = None
 
 
@@ -239,11 +242,6 @@ class BareSpec(Part):
 
 class BareStatus(Part):
     phase: str | None = None
-
-
-class BareMeta(Part):
-    name: str
-    namespace: str | None = None
 
 
 class Named(Part):

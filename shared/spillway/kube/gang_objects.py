@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from spillway.kube.fields import Amounts, OwnerReference, Part
+from spillway.kube.fields import Amounts, BareMeta, OwnerReference, Part
 
 _NOTHING: Amounts = {}
 
@@ -23,9 +23,7 @@ class Group(NamedTuple):
     owners: tuple[str, ...] = ()
 
 
-class _Meta(Part):
-    name: str
-    namespace: str | None = None
+class _Meta(BareMeta):
     owner_references: list[OwnerReference] | None = None
 
 
@@ -134,14 +132,14 @@ _job_set = msgspec.json.Decoder(_JobSet)
 def read_member_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
     found = _member_group.decode(raw)
     spec = found.spec or _MemberSpec()
-    return _key(found.metadata), Group({"": spec.min_member or 0}, resources=spec.min_resources or _NOTHING)
+    return found.metadata.key, Group({"": spec.min_member or 0}, resources=spec.min_resources or _NOTHING)
 
 
 def read_pod_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
     """One without the gang policy starts its pods one by one."""
     found = _pod_group.decode(raw)
     policy = found.spec.scheduling_policy if found.spec else None
-    return _key(found.metadata), Group({"": policy.gang.min_count if policy and policy.gang else 0})
+    return found.metadata.key, Group({"": policy.gang.min_count if policy and policy.gang else 0})
 
 
 def read_kueue_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
@@ -154,7 +152,7 @@ def read_kueue_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
     for done in status.reclaimable_pods or ():
         parts[done.name] = max(0, parts.get(done.name, 0) - (done.count or 0))
     owners = tuple(owner.uid for owner in found.metadata.owner_references or ())
-    return _key(found.metadata), Group(parts, owners=owners)
+    return found.metadata.key, Group(parts, owners=owners)
 
 
 def read_job_set(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
@@ -164,7 +162,7 @@ def read_job_set(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
     succeeded = {one.name: one.succeeded for one in status.replicated_jobs_status or ()}
     jobs = spec.replicated_jobs or ()
     in_turn = spec.startup_policy is not None and spec.startup_policy.startup_policy_order == "InOrder"
-    return _key(found.metadata), Group(
+    return found.metadata.key, Group(
         {job.name: _pods(job) * max(0, _or(job.replicas, 1) - succeeded.get(job.name, 0)) for job in jobs},
         apart=in_turn or any(job.depends_on for job in jobs),
     )
@@ -179,7 +177,3 @@ def _pods(job: _ReplicatedJob) -> int:
 
 def _or(number: int | None, default: int) -> int:
     return default if number is None else number
-
-
-def _key(meta: _Meta) -> tuple[str, str]:
-    return meta.namespace or "default", meta.name

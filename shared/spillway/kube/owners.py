@@ -42,9 +42,7 @@ class Controller(NamedTuple):
     wanted: int | None = None
 
 
-class _Meta(fields.Part):
-    name: str
-    namespace: str | None = None
+class _Meta(fields.BareMeta):
     uid: str = ""
     owner_references: list[fields.OwnerReference] | None = None
     annotations: dict[str, str] | None = None
@@ -86,7 +84,7 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], Controller]:
     replicas = 1 if spec.replicas is None else spec.replicas
     owner = owner_of(found.metadata.owner_references or ())
     is_old = owner is not None and not replicas and notes.get(_DEPLOYMENT_WANTS, "0") != "0"
-    return _key(found), Controller(
+    return found.metadata.key, Controller(
         uid=found.metadata.uid,
         replicas=replicas,
         template=b"" if is_old else bytes(spec.template),  # an old ReplicaSet of a Deployment that has a newer one
@@ -101,7 +99,7 @@ def read_job(raw: Raw | bytes) -> tuple[tuple[str, str], Controller]:
     spec, status = found.spec or _Spec(), found.status or _Status()
     is_done = any(one.type in ("Complete", "Failed") and one.status == "True" for one in status.conditions or ())
     parallelism = 1 if spec.parallelism is None else spec.parallelism
-    return _key(found), Controller(
+    return found.metadata.key, Controller(
         uid=found.metadata.uid,
         replicas=parallelism if spec.completions is None else min(parallelism, spec.completions),
         template=b"" if is_done else bytes(spec.template),
@@ -124,7 +122,3 @@ def state_of(owner: Owner | None, namespace: str, known: Mapping[str, Mapping[tu
     if found is None or (found.uid and owner.uid and found.uid != owner.uid):
         return State(missing=True)
     return State(replicas=None if found.replicas is None else min(found.replicas, MANY))
-
-
-def _key(found: _Object) -> tuple[str, str]:
-    return found.metadata.namespace or "default", found.metadata.name

@@ -17,5 +17,5 @@ _pod_template = msgspec.json.Decoder(_PodTemplate)
 
 def read(raw: Raw | bytes) -> tuple[tuple[str, str], Template]:
     found = _pod_template.decode(raw)
-    key = (found.metadata.namespace or "default", found.metadata.name)
+    key = found.metadata.key
     return key, shape_of_template(key[0], found.template, "")

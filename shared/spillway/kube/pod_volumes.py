@@ -9,12 +9,11 @@ class Use(NamedTuple):
     """One volume of a pod; what it needs of a node is for `volumes.Resolver` to say.
 
     `claim` names a PersistentVolumeClaim of the pod's namespace. `ephemeral`: the claim is made for this pod, so it must be
-    owned by it. `driver` is the CSI driver of an inline volume, `disk` the id of an inline EBS volume.
+    owned by it. `disk` is the id of an inline EBS volume. An inline volume of a CSI driver needs nothing: no limit counts it.
     """
 
     claim: str = ""
     ephemeral: bool = False
-    driver: str = ""
     disk: str = ""
 
 
@@ -26,8 +25,6 @@ def uses(volumes: list[fields.Volume], pod: str) -> tuple[Use, ...]:
             found.append(Use(claim=volume.persistent_volume_claim.claim_name))
         elif volume.ephemeral is not None:
             found.append(Use(claim=f"{pod}-{volume.name}", ephemeral=True))
-        elif volume.csi:
-            found.append(Use(driver=volume.csi.driver))
         elif volume.aws_elastic_block_store:
             found.append(Use(disk=volume.aws_elastic_block_store.volume_id))
     return tuple(sorted(found))

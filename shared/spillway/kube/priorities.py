@@ -26,7 +26,7 @@ _config_map = msgspec.json.Decoder(_ConfigMap)
 def read(raw: Raw | bytes) -> tuple[tuple[str, str], str | None]:
     """The text, None of any other ConfigMap."""
     found = _config_map.decode(raw)
-    key = (found.metadata.namespace or "default", found.metadata.name)
+    key = found.metadata.key
     return key, (found.data or {}).get("priorities") if key == (NAMESPACE, NAME) else None
 
 

@@ -61,7 +61,7 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], Asked]:
     conditions = {one.type: one.status for one in (found.status.conditions if found.status else None) or ()}
     group = Group({"": sum(count for _, count in pod_sets)})
     asked = Asked(spec.provisioning_class_name, pod_sets, dict(sorted(conditions.items())), group)
-    return (found.metadata.namespace or "default", found.metadata.name), asked
+    return found.metadata.key, asked
 
 
 def templates(of: Of) -> Iterable[Template]:

@@ -198,7 +198,7 @@ def read_claim(raw: Raw | bytes) -> tuple[tuple[str, str], SeenClaim]:
     notes = meta.annotations or {}
     phase = found.status.phase if found.status else None
     owner = next((one.uid for one in meta.owner_references or () if one.controller), "")
-    return (meta.namespace or "default", meta.name), SeenClaim(
+    return meta.key, SeenClaim(
         uid=meta.uid,
         owner=owner,
         storage_class=_class_of(meta, spec.storage_class_name),

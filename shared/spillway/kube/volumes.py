@@ -79,7 +79,7 @@ class Resolver:
         if use.disk:
             return _inline(use.disk)
         if not use.claim:
-            return Found(_NOTHING)  # an inline volume of a CSI driver; no limit counts it
+            return Found(_NOTHING)  # it names none, which the API does not take
         key = (namespace, use.claim, use.ephemeral)
         if key not in self._known:
             self._known[key] = self._of_claim(namespace, use)
