@@ -123,19 +123,18 @@ class _Round:
                 streams.open(resource, self._kept.versions[resource.kind], _LIFE_S)
             while waiting := self._waiting():
                 now = time.monotonic()
-                told = streams.next(min([end, *(s.quiet_at for s in waiting if s.quiet_at is not None)]) - now)
+                told = streams.next(min([end, *(s.quiet_at for s in waiting.values() if s.quiet_at is not None)]) - now)
                 if told is not None:
                     self._hear(told)
                 elif time.monotonic() >= end:
-                    self._doubts |= {kind: "it took too long" for kind, state in self._states.items() if state in waiting}
-                    return self._doubts
+                    self._doubts |= dict.fromkeys(waiting, "it took too long")
                 else:
-                    for state in waiting:
+                    for state in waiting.values():
                         state.is_done = state.quiet_at is not None and state.quiet_at <= time.monotonic()
         return self._doubts
 
-    def _waiting(self) -> list[_State]:
-        return [state for kind, state in self._states.items() if not state.is_done and kind not in self._doubts]
+    def _waiting(self) -> dict[str, _State]:
+        return {kind: state for kind, state in self._states.items() if not state.is_done and kind not in self._doubts}
 
     def _hear(self, told: Told) -> None:
         kind = told.resource.kind

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -63,8 +64,9 @@ class Streams:
     def __exit__(self, *_: Any) -> None:
         for _thread, connection in self._threads:
             connection.end()
+        end = time.monotonic() + _JOIN_S  # for all together: there are some twenty, and a server that hangs may hold each
         for thread, _connection in self._threads:
-            thread.join(_JOIN_S)
+            thread.join(max(0.0, end - time.monotonic()))
 
     def open(self, resource: Resource, version: str, life_s: int, probe: bool = True) -> None:
         """Watches it from `version` on for so many seconds. With `probe` the server is asked first for its own version of the
