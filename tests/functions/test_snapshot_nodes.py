@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from spillway.aws.table import snapshots
-from spillway.model.cluster import ClusterSnapshot, Machine, PodShape
+from spillway.model.cluster import Machine
 from spillway.model.reason import Code
 from spillway.model.volumes import VolumeNeed
 from spillway_local.kube_api import Cluster
 from tests.kube.handlers import World, handlers_on
-from tests.kube.objects import Object, budget, node, pod, set_of
+from tests.kube.objects import budget, node, pod, set_of, shape_in
 from tests.kube.storage_objects import (
     EBS,
     ZONE,
@@ -32,25 +31,13 @@ def world(api_server: Cluster) -> Iterator[World]:
         yield opened
 
 
-def snapshot(world: World, *objects: Object) -> ClusterSnapshot:
-    for one in objects:
-        world.api.add(one)
-    world.call("snapshot_cluster")
-    return snapshots.latest_cluster(world.table)
-
-
-def shape(seen: ClusterSnapshot, name: str) -> PodShape:
-    return next(one for one in seen.shapes if one.id == set_of(seen, name).shape)
-
-
 @pytest.mark.feature("CS-07")
 def test_nodes_are_their_machines_with_what_they_carry(world: World):
     taints = [{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}]
     plain = node("n1", zone="us-west-2-lax-1a", instance="i-0a", labels={"pool": "web"}, spec={"taints": taints})
     pressed = node("n2", instance="i-0b")
     pressed["status"]["conditions"].append({"type": "DiskPressure", "status": "True"})
-    seen = snapshot(
-        world,
+    seen = world.snapshot(
         plain,
         pressed,
         node("hybrid", spec={"providerID": "eks-hybrid:///eu-west-1/prod/mi-0a"}),
@@ -75,8 +62,7 @@ def test_volumes_of_pods_and_attachments_of_nodes(world: World):
     world.api.add(storage_class(allowedTopologies=[allowed(zone=["us-east-1b"])]))
     bound = world.api.add(claim("data", volume="pv-1"))
     reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": bound["metadata"]["uid"]}
-    seen = snapshot(
-        world,
+    seen = world.snapshot(
         node("n1"),
         csi_node("n1", ebs=25),
         volume("pv-1", spec={"claimRef": reference, "nodeAffinity": in_zones("us-east-1a", "us-east-1c")}),
@@ -91,23 +77,23 @@ def test_volumes_of_pods_and_attachments_of_nodes(world: World):
         pod("missing", spec=mounts("nowhere")),
     )
 
-    (runs,) = shape(seen, "runs").volumes
+    (runs,) = shape_in(seen, "runs").volumes
     assert runs.driver == EBS
     assert [[(r.key, r.values) for r in term.expressions] for term in runs.terms or ()] == [
         [(ZONE, ("us-east-1a",))],
         [(ZONE, ("us-east-1c",))],
     ]
-    (waits,) = shape(seen, "waits").volumes
+    (waits,) = shape_in(seen, "waits").volumes
     assert [[(r.key, r.values) for r in term.expressions] for term in waits.terms or ()] == [[(ZONE, ("us-east-1b",))]]
-    assert shape(seen, "cannot").volumes == (VolumeNeed(driver=EBS, problem="its PersistentVolumeClaim is Lost"),)
-    assert shape(seen, "missing").volumes == (VolumeNeed(problem="its PersistentVolumeClaim is missing"),)
+    assert shape_in(seen, "cannot").volumes == (VolumeNeed(driver=EBS, problem="its PersistentVolumeClaim is Lost"),)
+    assert shape_in(seen, "missing").volumes == (VolumeNeed(problem="its PersistentVolumeClaim is missing"),)
     (n1,) = seen.nodes
     assert (n1.attach_limits, n1.attached) == ({EBS: 25}, {EBS: 1})
 
 
 @pytest.mark.feature("CS-09")
 def test_daemons_are_there_with_the_shape_of_their_pods(world: World):
-    seen = snapshot(world, node(), daemon_set("agent", nodeSelector={"pool": "web"}), daemon_set("net", hostNetwork=True))
+    seen = world.snapshot(node(), daemon_set("agent", nodeSelector={"pool": "web"}), daemon_set("net", hostNetwork=True))
 
     assert [one.name for one in seen.daemons] == ["agent", "net"]
     agent, net = (next(one for one in seen.shapes if one.id == daemon.shape) for daemon in seen.daemons)
@@ -120,8 +106,7 @@ def test_daemons_are_there_with_the_shape_of_their_pods(world: World):
 def test_budgets_name_the_shapes_that_they_select(world: World):
     double = budget("front", tier="front")
     double["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
-    seen = snapshot(
-        world,
+    seen = world.snapshot(
         node("n1"),
         budget("web", app="web"),
         double,

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from spillway.aws.table import settings, snapshots
-from spillway.model.cluster import ClusterSnapshot, PodShape, PodState
+from spillway.model.cluster import PodState
 from spillway.model.workloads import RequestedPods
 from spillway_local.kube_api import Cluster
 from tests.kube import apis
 from tests.kube.handlers import World, handlers_on
-from tests.kube.objects import Object, budget, node, pod, set_of
+from tests.kube.objects import Object, budget, node, pod, set_of, shape_in
 
 GIB = 1024**3
 HOST = "kubernetes.io/hostname"
@@ -22,17 +22,6 @@ def world(api_server: Cluster) -> Iterator[World]:
     with handlers_on(api_server) as opened:
         opened.api.add(node("n1"))
         yield opened
-
-
-def snapshot(world: World, *objects: Object) -> ClusterSnapshot:
-    for one in objects:
-        world.api.add(one)
-    world.call("snapshot_cluster")
-    return snapshots.latest_cluster(world.table)
-
-
-def shape(seen: ClusterSnapshot, name: str) -> PodShape:
-    return next(one for one in seen.shapes if one.id == set_of(seen, name).shape)
 
 
 def controller(kind: str, api_version: str = "apps/v1", name: str = "web", **spec: Any) -> Object:
@@ -60,8 +49,7 @@ def test_pods_are_in_the_state_that_the_scheduler_means(world: World):
     del unseen["status"]["conditions"]
     nominated, orphaned = pod("nominated"), pod("orphaned")
     nominated["status"]["nominatedNodeName"], orphaned["status"]["nominatedNodeName"] = "n1", "gone"
-    seen = snapshot(
-        world, pod("bound", node="n1"), pod("judged"), gated, unseen, nominated, orphaned, pod("ghost", node="gone"),
+    seen = world.snapshot(pod("bound", node="n1"), pod("judged"), gated, unseen, nominated, orphaned, pod("ghost", node="gone"),
         pod("done", node="n1", phase="Succeeded"),
     )  # fmt: skip
     world.api.remove("Pod", "bound", "default", grace_s=30)
@@ -85,8 +73,8 @@ def test_pods_are_in_the_state_that_the_scheduler_means(world: World):
 @pytest.mark.feature("CS-06")
 def test_labels_that_the_policy_reads_are_in_the_snapshot(world: World):
     settings.put_policy(world.table, {"pods": {"selector": {"matchLabels": {"team": "ml"}}}}, by="test")
-    seen = snapshot(world, pod("a", labels={"team": "ml", "app": "x"}), pod("b", labels={"team": "web", "app": "y"}))
-    assert (shape(seen, "a").labels, shape(seen, "b").labels) == ({"team": "ml"}, {"team": "web"})
+    seen = world.snapshot(pod("a", labels={"team": "ml", "app": "x"}), pod("b", labels={"team": "web", "app": "y"}))
+    assert (shape_in(seen, "a").labels, shape_in(seen, "b").labels) == ({"team": "ml"}, {"team": "web"})
 
 
 @pytest.mark.feature("CS-05")
@@ -109,12 +97,12 @@ def test_a_pod_asks_for_what_the_server_made_of_it(world: World):
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
     }
     whole = {"containers": [{"name": "main", "image": "app"}], "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}
-    seen = snapshot(
-        world, pod("parts", spec={"containers": [container], "initContainers": [proxy, init]}), pod("whole", spec=whole)
+    seen = world.snapshot(
+        pod("parts", spec={"containers": [container], "initContainers": [proxy, init]}), pod("whole", spec=whole)
     )
     memory = max(512 * 1024**2 + 64 * 1024**2, 10**9 + 64 * 1024**2)
-    assert shape(seen, "parts").requests == {"cpu": 150, "memory": memory, "example.com/fpga": 2, "pods": 1}
-    assert shape(seen, "whole").requests == {"cpu": 2000, "memory": GIB, "pods": 1}
+    assert shape_in(seen, "parts").requests == {"cpu": 150, "memory": memory, "example.com/fpga": 2, "pods": 1}
+    assert shape_in(seen, "whole").requests == {"cpu": 2000, "memory": GIB, "pods": 1}
 
 
 @pytest.mark.feature("CS-06")
@@ -124,9 +112,9 @@ def test_pods_of_one_template_are_one_shape_and_rules_tell_others_apart(world: W
     web = [pod(f"web-{n}", labels={"app": "web", "pod-template-hash": "7", "n": str(n)}, spec=rule) for n in range(3)]
     old = pod("web-old", labels={"app": "web", "pod-template-hash": "6"}, spec=rule)
     db = [pod(f"db-{n}", labels={"app": "db", "pod-template-hash": str(n)}) for n in range(3)]
-    seen = snapshot(world, *web, old, *db)
+    seen = world.snapshot(*web, old, *db)
     assert sorted(len(pods.names) for pods in seen.pods) == [1, 3, 3]
-    assert shape(seen, "db-0").labels == {"app": "db"}
+    assert shape_in(seen, "db-0").labels == {"app": "db"}
 
 
 @pytest.mark.feature("CS-11")
@@ -142,9 +130,11 @@ def test_a_pods_owner_is_followed_to_its_object(world: World):
     }
     pods = [pod(f"of-{kind.lower()}", node="n1", ownerReferences=owned_by(owner)) for kind, owner in made.items()]
     gone = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "u-gone", "controller": True}]
-    seen = snapshot(world, *pods, pod("of-nobody", node="n1", ownerReferences=gone))
+    seen = world.snapshot(*pods, pod("of-nobody", node="n1", ownerReferences=gone))
     assert {
-        name: (shape(seen, name).owner_missing, shape(seen, name).owner_replicas) for one in seen.pods for name in one.names
+        name: (shape_in(seen, name).owner_missing, shape_in(seen, name).owner_replicas)
+        for one in seen.pods
+        for name in one.names
     } == {
         "of-replicaset": (False, 3),
         "of-statefulset": (False, 10),
@@ -161,10 +151,10 @@ def test_what_a_drain_asks_of_a_pod_is_there(world: World):
     one = pod("a", node="n1", annotations={evict: "false"}, spec={"volumes": volumes, "terminationGracePeriodSeconds": 90})
     one["status"] |= {"startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Ready", "status": "True"}]}
     mirror = pod("m", node="n1", annotations={"kubernetes.io/config.mirror": "abc", "kubernetes.io/config.source": "file"})
-    seen = snapshot(world, one, mirror, budget(app="web"))
-    found = shape(seen, "a")
+    seen = world.snapshot(one, mirror, budget(app="web"))
+    found = shape_in(seen, "a")
     assert (found.annotations, found.local_storage, found.grace_s) == ({evict: "false"}, ("logs",), 90)
-    assert shape(seen, "m").mirror
+    assert shape_in(seen, "m").mirror
     assert [at and at.year for at in set_of(seen, "a").started] == [2026]
     assert (set_of(seen, "a").unready, set_of(seen, "m").unready) == (False, True)
 
@@ -188,7 +178,7 @@ def test_gangs_of_every_custom_source_are_read(world: World):
         pod("d", labels={"jobset.sigs.k8s.io/jobset-name": "set", "jobset.sigs.k8s.io/replicatedjob-name": "w"}),
         pod("e", annotations={"autoscaling.x-k8s.io/consume-provisioning-request": "pro"}),
     ]
-    seen = snapshot(world, *groups, *pods)
+    seen = world.snapshot(*groups, *pods)
     assert {gang.id: gang.min_pods for gang in seen.gangs} == {
         "coscheduling/default/cos": 2, "volcano/default/vol": 3, "kueue/default/kue": 4, "jobset/default/set": 5,
         "provisioning/default/pro": 6,
@@ -201,8 +191,7 @@ def test_gangs_of_every_custom_source_are_read(world: World):
 @pytest.mark.feature("CS-12")
 def test_a_gang_of_kubernetes_own_is_read_where_its_feature_is_on(world: World):
     group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "own", "namespace": "default"}}
-    seen = snapshot(
-        world,
+    seen = world.snapshot(
         {**group, "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}},
         pod("a", spec={"schedulingGroup": {"podGroupName": "own"}}),
     )
@@ -213,8 +202,8 @@ def test_a_gang_of_kubernetes_own_is_read_where_its_feature_is_on(world: World):
 @pytest.mark.feature("CS-18")
 def test_a_pod_with_resource_claims_is_known_by_them(world: World):
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}, {"name": "net", "resourceClaimName": "nic-7"}]
-    seen = snapshot(world, pod("a", spec={"resourceClaims": claims}))
-    assert shape(seen, "a").resource_claims == ("nic-7", "one-gpu")
+    seen = world.snapshot(pod("a", spec={"resourceClaims": claims}))
+    assert shape_in(seen, "a").resource_claims == ("nic-7", "one-gpu")
 
 
 @pytest.mark.feature("CS-03")
@@ -224,9 +213,7 @@ def test_what_asks_for_room_before_its_pods_is_read(world: World):
     template = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "small", "namespace": "default"}}
     order = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"priorities": "10:\n- .*\n50:\n- spot.*\n"}}
     order["metadata"] = {"name": "cluster-autoscaler-priority-expander", "namespace": "kube-system"}
-    seen = snapshot(
-        world,
-        {**template, "template": {"spec": spec}},
+    seen = world.snapshot({**template, "template": {"spec": spec}},
         apis.any_of("CapacityBuffer.autoscaling.x-k8s.io", "b", spec={
             "podTemplateRef": {"name": "small"}, "limits": {"cpu": "7"}}),
         apis.any_of("ProvisioningRequest.autoscaling.x-k8s.io", "r", spec={

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from spillway import clock
-from spillway.aws.table import Table, plans
+from spillway.aws.table import Table, plans, snapshots
 from spillway.env import env
 from spillway.kube import retry, session
+from spillway.model.cluster import ClusterSnapshot
 from spillway.model.plan import Plan, ScaleIn, Summary, Why
 from spillway.model.reason import Code, Reason
 from spillway_local.clock import VirtualClock
 from spillway_local.handlers import ROOT, Handlers
 from spillway_local.kube_api import Cluster, FakeCluster
+from tests.kube.objects import Object
 from tests.workflow.world import CLUSTER, HOME, NOW, open_world
 
 WHY = Reason(code=Code.EMPTY, text="node n1 has had no work for 600 s")
@@ -33,6 +35,13 @@ class World:
         """The real handler, with an event of this cluster."""
         answer: dict[str, Any] = Handlers()[function]({"cluster": CLUSTER, "plan_id": "p1", **event}, None)
         return json.loads(json.dumps(answer))
+
+    def snapshot(self, *objects: Object) -> ClusterSnapshot:
+        """What the function stored once the cluster holds these, too."""
+        for one in objects:
+            self.api.add(one)
+        self.call("snapshot_cluster")
+        return snapshots.latest_cluster(self.table)
 
     def plan(self, *, created_at: datetime | None = None, **steps: Any) -> Plan:
         """Stores a plan as of now."""

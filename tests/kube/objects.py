@@ -69,8 +69,12 @@ def snapshot_of(*objects: Object) -> ClusterSnapshot:
 
 def shape_of(one: Object, *others: Object) -> PodShape:
     """The shape of a pod in a cluster that also holds `others`."""
-    seen = snapshot_of(one, *others)
-    return next(shape for shape in seen.shapes if shape.id == set_of(seen, one["metadata"]["name"]).shape)
+    return shape_in(snapshot_of(one, *others), one["metadata"]["name"])
+
+
+def shape_in(seen: ClusterSnapshot, name: str) -> PodShape:
+    """That of the pod of this name."""
+    return next(shape for shape in seen.shapes if shape.id == set_of(seen, name).shape)
 
 
 def set_of(seen: ClusterSnapshot, name: str) -> PodSet:
