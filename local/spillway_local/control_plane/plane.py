@@ -97,8 +97,9 @@ class ControlPlane:
     def restart_apiserver(self) -> None:
         """Returns when it is ready again: what it had cached is forgotten, all connections were cut.
 
-        The scheduler and the controllers begin anew with it: each watch that found it away would come back after a wait
-        of its own, up to half a minute, and until then they would judge by what they saw before.
+        The scheduler and the controllers begin anew with it. Each of their watches would come back after a wait of its own,
+        which doubles from one restart to the next, to a minute at most (client-go, tools/cache/reflector.go), and until then
+        they would judge by what they saw before.
         """
         assert self._processes is not None
         for name in ("kube-controller-manager", "kube-scheduler", "kube-apiserver"):
