@@ -23,30 +23,30 @@ class _ConfigMap(fields.Part):
 _config_map = msgspec.json.Decoder(_ConfigMap)
 
 
-def read(raw: Raw | bytes) -> tuple[tuple[str, str], str | None]:
-    """The text, None of any other ConfigMap."""
+def read(raw: Raw | bytes) -> tuple[tuple[str, str], tuple[PriorityList, ...] | None]:
+    """The highest first; None of any other ConfigMap. Raises ValidationError, which says what is wrong."""
     found = _config_map.decode(raw)
     key = found.metadata.key
-    return key, (found.data or {}).get("priorities") if key == (NAMESPACE, NAME) else None
+    text = (found.data or {}).get("priorities") if key == (NAMESPACE, NAME) else None
+    return key, None if text is None else _priorities(text)
 
 
-def priorities(text: str) -> tuple[PriorityList, ...]:
-    """The highest first. Raises ValueError, which says what is wrong."""
+def _priorities(text: str) -> tuple[PriorityList, ...]:
     import yaml  # comes with kubernetes; few clusters have such a ConfigMap
 
     try:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"it is no YAML: {' '.join(str(error).split())}") from error
+        raise msgspec.ValidationError(f"it is no YAML: {' '.join(str(error).split())}") from error
     return tuple(sorted(_lists(document), key=lambda one: -one.priority))
 
 
 def _lists(document: object) -> Iterator[PriorityList]:
     if not isinstance(document, dict):
-        raise ValueError("a mapping of numbers to lists of patterns is wanted")
+        raise msgspec.ValidationError("a mapping of numbers to lists of patterns is wanted")
     for number, patterns in document.items():
         if not isinstance(number, int) or not isinstance(patterns, list) or not all(_is_text(p) for p in patterns):
-            raise ValueError(f"priority {str(number)[:40]!r} is no number with a list of patterns")
+            raise msgspec.ValidationError(f"priority {str(number)[:40]!r} is no number with a list of patterns")
         yield PriorityList(priority=number, patterns=tuple(patterns))
 
 

@@ -18,7 +18,6 @@ from spillway.kube.volumes import Resolver
 from spillway.model.base import Resources
 from spillway.model.cluster import ClusterSnapshot, Node
 from spillway.model.reason import Code, Reason
-from spillway.model.workloads import PriorityList
 
 MOST_WARNINGS = 100  # of one code: what goes wrong in every pod is told by some of them
 
@@ -54,7 +53,6 @@ def reduce(
         asked = tuple(provisioning.requests(objects.of, shape_of))
         warnings += [unreadable(f"capacitybuffer {one.namespace}/{one.name}", one.problem) for one in kept_free if one.problem]
         warnings += [unreadable(f"provisioningrequest {one.namespace}/{one.name}", one.problem) for one in asked if one.problem]
-        order = _priorities(objects, warnings)
         found = shapes.all()
         warnings += together.warnings
     return ClusterSnapshot(
@@ -69,7 +67,7 @@ def reduce(
         gangs=together.all(),
         buffers=kept_free,
         provisioning_requests=asked,
-        priorities=order,
+        priorities=objects.of("ConfigMap").get((priorities.NAMESPACE, priorities.NAME), ()),
         server_version=server_version,
         set_aside=sum(warning.code == Code.OBJECT_UNREADABLE for warning in warnings),
         warnings=tuple(_some(warnings)),
@@ -95,12 +93,3 @@ def _nodes(objects: Objects, resolver: Resolver, taken_at: datetime, warnings: l
 def _recipes(objects: Objects, templates: Iterable[Template]) -> Iterator[Recipe]:
     yield from (pod.recipe for pod in objects.of("Pod").values() if pod.recipe is not None)
     yield from (template.recipe for template in templates)
-
-
-def _priorities(objects: Objects, warnings: list[Reason]) -> tuple[PriorityList, ...]:
-    key = (priorities.NAMESPACE, priorities.NAME)
-    try:
-        return priorities.priorities(objects.of("ConfigMap").get(key, "{}"))
-    except ValueError as error:
-        warnings.append(unreadable(f"configmap {'/'.join(key)}", str(error)))
-        return ()
