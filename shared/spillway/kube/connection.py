@@ -6,6 +6,7 @@ Behind one address are often several API servers, each with a cache of its own. 
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ class Connections:
     """Opens them to where `client` leads, with its certificates, which are read once."""
 
     def __init__(self, client: "ApiClient", token: str) -> None:
-        from urllib3.util import create_urllib3_context  # comes with kubernetes
-
         self.root: str = client.configuration.host
         self.headers = {"Accept": "application/json", "User-Agent": client.user_agent}
         if token:
@@ -33,13 +32,7 @@ class Connections:
             name: shared.connection_pool_kw[name] for name in kept if name in shared.connection_pool_kw
         }
         config = client.configuration
-        context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED)
-        if config.ca_cert_data:
-            context.load_verify_locations(cadata=config.ca_cert_data)
-        else:
-            context.load_default_certs()
-        if config.cert_file:
-            context.load_cert_chain(config.cert_file, config.key_file)
+        context = _context(config.ca_cert_data, config.cert_file, config.key_file)
         self._options |= {"ssl_context": context, "num_pools": 1, "maxsize": 1, "block": True}
 
     def manager(self) -> "PoolManager":
@@ -98,6 +91,26 @@ class Connection:
         sock = getattr(answer.connection, "sock", None)
         self._ends.append(getattr(sock, "socket", sock).getsockname() if sock else None)
         return answer
+
+
+@lru_cache(maxsize=8)
+def _context(ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
+    """Kept from tick to tick: to read what the system trusts takes as long as all else of an idle one."""
+    from urllib3.util import create_urllib3_context  # comes with kubernetes
+
+    context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED)
+    if ca:
+        context.load_verify_locations(cadata=ca)
+    else:
+        context.load_default_certs()
+    if certificate:
+        context.load_cert_chain(certificate, key)
+    return context
+
+
+def forget() -> None:
+    """The certificates and keys that were read."""
+    _context.cache_clear()
 
 
 def _lines(answer: "BaseHTTPResponse") -> Iterator[bytes]:

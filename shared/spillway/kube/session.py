@@ -19,7 +19,7 @@ import msgspec
 
 from spillway import clock
 from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
-from spillway.kube import retry
+from spillway.kube import connection, retry
 from spillway.kube.connection import Connections
 from spillway.kube.fields import UNREADABLE, Part
 from spillway.model.access import Access
@@ -187,6 +187,7 @@ def close() -> None:
     for client in _clients.values():
         client.close()  # type: ignore[no-untyped-call]
     _clients.clear()
+    connection.forget()
     while _files:
         _files.pop().unlink(missing_ok=True)
 
