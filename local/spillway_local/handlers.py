@@ -13,8 +13,8 @@ Handler = Callable[[dict[str, Any], Any], Any]
 class Handlers(Mapping[str, Handler]):
     """Handler by function name; a function is a folder under `functions/` with an app.py."""
 
-    def __init__(self, root: Path = ROOT) -> None:
-        self._folder = root / "functions"
+    def __init__(self) -> None:
+        self._folder = ROOT / "functions"
         self._loaded: dict[str, Handler] = {}
 
     @cached_property

@@ -56,7 +56,7 @@ class Aws:
         types = fleets.types_of(self.fleet.values())
         used = {item["InstanceType"] for item in types}
         pools = Pools(dict(self.capacity), dict(self.quota_vcpus), vcpus(types, used))
-        self.functions = Functions(Handlers(self.template.root), busy=self.clock.busy)
+        self.functions = Functions(Handlers(), busy=self.clock.busy)
         self.launches = Launches(self.clock, pools, self.timing, emit=self.emit)
         self.stream = Stream(self.clock, self.functions, self.template.stream)
         self.queue = Queue(self.clock, self.functions, self.template.queue)

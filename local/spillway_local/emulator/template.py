@@ -4,37 +4,19 @@ So what runs here is what is deployed: a filter, a batch size or a substitution 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
+from spillway_local.cloudformation import ROOT, load, resources
 
-ROOT = Path(__file__).resolve().parents[3]
 Properties = Mapping[str, Any]
 
 
 class TemplateError(RuntimeError):
     """template.yaml lacks what the local world needs of it."""
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's short forms: `!Ref a` reads as {"Ref": "a"}, `!Sub x` as {"Fn::Sub": "x"}."""
-
-
-def _short_form(loader: Any, suffix: str, node: Any) -> dict[str, Any]:
-    if isinstance(node, yaml.ScalarNode):
-        value: Any = loader.construct_scalar(node)
-    elif isinstance(node, yaml.SequenceNode):
-        value = loader.construct_sequence(node, deep=True)
-    else:
-        value = loader.construct_mapping(node, deep=True)
-    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
-
-
-_Loader.add_multi_constructor("!", _short_form)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -56,25 +38,17 @@ class QueueRule:
     max_receives: int
 
 
-@dataclass(frozen=True)
 class Template:
-    root: Path = ROOT
-
-    @cached_property
-    def resources(self) -> Mapping[str, Any]:
-        text = (self.root / "template.yaml").read_text()
-        return yaml.load(text, Loader=_Loader)["Resources"]  # type: ignore[no-any-return]
-
     @cached_property
     def functions(self) -> Mapping[str, str]:
         """Folder under functions/ by logical id."""
-        return {name: Path(properties["CodeUri"]).name for name, properties in self._of_type("AWS::Serverless::Function")}
+        return {name: Path(properties["CodeUri"]).name for name, properties in resources("AWS::Serverless::Function").items()}
 
     @cached_property
     def table(self) -> Properties:
         """What CreateTable takes, without the name."""
         wanted = ("BillingMode", "AttributeDefinitions", "KeySchema", "StreamSpecification")
-        _, properties = self._only("AWS::DynamoDB::Table")
+        properties = self._only("AWS::DynamoDB::Table")
         found = {key: properties[key] for key in wanted}
         return found | {"StreamSpecification": {"StreamEnabled": True} | found["StreamSpecification"]}
 
@@ -91,14 +65,14 @@ class Template:
     @cached_property
     def queue(self) -> QueueRule:
         source = self._event("intake", "SQS")
-        queue = self.resources[source["Queue"]["Fn::GetAtt"].split(".")[0]]["Properties"]
+        queue = load()["Resources"][source["Queue"]["Fn::GetAtt"][0]]["Properties"]
         return QueueRule(source["BatchSize"], queue["VisibilityTimeout"], queue["RedrivePolicy"]["maxReceiveCount"])
 
     @cached_property
     def schedules(self) -> tuple[str, ...]:
         """Functions that run once a minute."""
         found = []
-        for function, properties in self._of_type("AWS::Serverless::Function"):
+        for function, properties in resources("AWS::Serverless::Function").items():
             for event in properties.get("Events", {}).values():
                 if event["Type"] == "ScheduleV2":
                     if event["Properties"]["ScheduleExpression"] != "rate(1 minute)":
@@ -109,12 +83,12 @@ class Template:
     @cached_property
     def rules(self) -> tuple[Properties, ...]:
         """Event patterns of the home region's rules."""
-        return tuple(properties["EventPattern"] for _, properties in self._of_type("AWS::Events::Rule"))
+        return tuple(properties["EventPattern"] for properties in resources("AWS::Events::Rule").values())
 
     def definition(self, arn_of: Mapping[str, str]) -> str:
         """The workflow's ASL with its substitutions filled in; `arn_of` by folder of the function."""
-        _, properties = self._only("AWS::Serverless::StateMachine")
-        text: str = (self.root / properties["DefinitionUri"]).read_text()
+        properties = self._only("AWS::Serverless::StateMachine")
+        text: str = (ROOT / properties["DefinitionUri"]).read_text()
         for placeholder, target in properties["DefinitionSubstitutions"].items():
             function = target["Ref"].removesuffix(".Alias")
             text = text.replace("${" + placeholder + "}", arn_of[self.functions[function]])
@@ -122,17 +96,14 @@ class Template:
             raise TemplateError(f"{properties['DefinitionUri']}: template.yaml has no substitution for a placeholder of it")
         return text
 
-    def _of_type(self, kind: str) -> Iterator[tuple[str, Properties]]:
-        return ((name, item["Properties"]) for name, item in self.resources.items() if item["Type"] == kind)
-
-    def _only(self, kind: str) -> tuple[str, Properties]:
-        found = list(self._of_type(kind))
+    def _only(self, kind: str) -> Properties:
+        found = list(resources(kind).values())
         if len(found) != 1:
             raise TemplateError(f"template.yaml has {len(found)} resources of type {kind}, the local world wants one")
         return found[0]
 
     def _event(self, folder: str, kind: str) -> Properties:
-        for function, properties in self._of_type("AWS::Serverless::Function"):
+        for function, properties in resources("AWS::Serverless::Function").items():
             for event in properties.get("Events", {}).values():
                 if self.functions[function] == folder and event["Type"] == kind:
                     return event["Properties"]  # type: ignore[no-any-return]
