@@ -9,10 +9,11 @@ import msgspec
 from spillway import clock
 from spillway.aws import tasks
 from spillway.aws.access import access
-from spillway.aws.table import Table, memory, outcomes, requests
+from spillway.aws.table import Table, memory, outcomes, requests, snapshots
 from spillway.env import env
 from spillway.kube import node as nodes
 from spillway.kube.session import connect
+from spillway.model.fleet import NodeGroup
 from spillway.model.memory import NodeMemory, OpenRequest, RequestState
 from spillway.model.plan import Outcome, OutcomeStatus
 from spillway.telemetry import Metric, emit
@@ -46,7 +47,7 @@ def _ready(table: Table, waiting: list[OpenRequest]) -> Iterable[tuple[OpenReque
     The nodes are remembered: one that somebody deletes before the next snapshot would else never be missed.
     """
     wanted = {instance for request in waiting for instance in request.instances}
-    joined = nodes.by_instance(connect(partial(access, env())), wanted) if wanted else {}
+    joined = nodes.by_instance(connect(partial(access, env())), wanted, partial(_fleet, table)) if wanted else {}
     memory.meet(
         table,
         [
@@ -57,6 +58,11 @@ def _ready(table: Table, waiting: list[OpenRequest]) -> Iterable[tuple[OpenReque
     )
     for request in waiting:
         yield request, sum(1 for instance in request.instances if instance in joined and joined[instance].ready)
+
+
+def _fleet(table: Table) -> Iterable[NodeGroup]:
+    """As last seen. An instance that came since has its node recognized a minute later."""
+    return snapshots.latest_fleet(table).groups
 
 
 def _advanced(request: OpenRequest, ready: int) -> OpenRequest:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from spillway.aws.table import memory, outcomes, requests, settings
+from spillway.aws.table import memory, outcomes, requests, settings, snapshots
 from spillway.errors import ClusterUnavailable, EventError, Stopped
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import OutcomeStatus
+from tests.builders import fleet, group
+from tests.builders import instance as ec2_instance
 from tests.kube.handlers import World, open_handlers, samples
 from tests.kube.objects import node
 
@@ -89,6 +91,60 @@ def test_nodes_of_other_instances_count_for_nothing(world: World):
     world.api.add(node("n9", instance="i-99"))
 
     assert verify(world) == {"ready": 0, "waiting": 2}
+
+
+class TestANodeWithoutAProviderId:
+    pytestmark = pytest.mark.feature("CS-07")
+
+    @pytest.fixture(autouse=True)
+    def _fleet_knows(self, world: World) -> None:
+        """Instance i-01 by its private DNS name."""
+        known = ec2_instance("01", private_dns="ip-10-0-0-1.ec2.internal")
+        snapshots.store_fleet(world.table, fleet(group("a", instances=[known])))
+
+    def nameless(self, name: str, *dns: str, labels: dict[str, str] | None = None) -> dict[str, Any]:
+        one = node(name, spec={"providerID": None}, labels=labels or {})
+        one["status"]["addresses"] = [{"type": "InternalDNS", "address": address} for address in dns]
+        return one
+
+    @pytest.mark.parametrize(
+        ("name", "dns"),
+        [("ip-10-0-0-1.ec2.internal", ()), ("ip-10-0-0-1", ()), ("rack-7", ("ip-10-0-0-1.ec2.internal",)), ("i-01", ())],
+    )
+    def test_has_joined_as_the_instance_that_bears_its_name(self, world: World, name: str, dns: tuple[str, ...]):
+        ask(world, nodes=1, to_desired=1, instances=("i-01",))
+        world.api.add(self.nameless(name, *dns))
+
+        assert verify(world) == {"ready": 1, "waiting": 0}
+
+    def test_has_joined_as_the_instance_that_its_label_names(self, world: World):
+        ask(world, nodes=1, to_desired=1, instances=("i-02",))
+        labels = {"aws/id": "i-02", "topology.kubernetes.io/zone": "us-east-1a"}
+        world.api.add(self.nameless("worker", labels=labels))
+
+        assert verify(world) == {"ready": 1, "waiting": 0}
+
+    def test_is_remembered_by_its_instance_too(self, world: World):
+        ask(world)
+        world.api.add(self.nameless("ip-10-0-0-1"))
+        verify(world)
+
+        (seen,) = memory.load(world.table, lambda plan_id: True).nodes
+        assert (seen.node, seen.instance_id) == ("ip-10-0-0-1", "i-01")
+
+    def test_is_waited_for_while_its_instance_is_not_known(self, world: World):
+        ask(world, nodes=1, to_desired=1, instances=("i-02",))
+        world.api.add(self.nameless("ip-10-0-0-2"))
+
+        assert verify(world) == {"ready": 0, "waiting": 1}
+
+    def test_counts_for_nothing_when_another_says_that_it_is_the_same_instance(self, world: World):
+        """As in a plan: what is not clear is nobody's."""
+        ask(world)
+        world.api.add(self.nameless("ip-10-0-0-1"))
+        world.api.add(node("n1", instance="i-01"))
+
+        assert verify(world) == {"ready": 0, "waiting": 2}
 
 
 def test_each_hop_of_a_step_has_its_own_outcome(world: World):

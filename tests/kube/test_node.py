@@ -8,6 +8,7 @@ import pytest
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
 from spillway.kube import node as nodes
+from spillway.model.fleet import NodeGroup
 from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import node
@@ -171,12 +172,16 @@ def test_nodes_are_found_by_their_instance(world: World):
     for at in range(3):
         world.api.add(node(f"n{at}", instance=f"i-0{at}"))
 
-    found = nodes.by_instance(world.session, ["i-00", "i-02", "i-09"])
+    found = nodes.by_instance(world.session, ["i-00", "i-02", "i-09"], _unasked)
 
     assert {instance: one.name for instance, one in found.items()} == {"i-00": "n0", "i-02": "n2"}
     assert found["i-00"].ready
 
 
 def test_nothing_is_asked_for_no_instances(world: World):
-    assert nodes.by_instance(world.session, []) == {}
+    assert nodes.by_instance(world.session, [], _unasked) == {}
     assert not world.api.requests
+
+
+def _unasked() -> list[NodeGroup]:
+    raise AssertionError("every node says which instance it is")

@@ -24,7 +24,8 @@ def fleet(*dns: str, region: str = "us-east-1", name: str = "g") -> NodeGroup:
 
 def found(*nodes: Node, groups: list[NodeGroup]) -> dict[str, str]:
     """Instances by node; "" for none."""
-    return {one.name: one.machine.instance_id if one.machine else "" for one in matched(nodes, groups).nodes}
+    machines = matched(nodes, groups).machines
+    return {one.name: machines[one.name].instance_id if one.name in machines else "" for one in nodes}
 
 
 def texts(*nodes: Node, groups: list[NodeGroup]) -> list[str]:
@@ -36,8 +37,8 @@ def texts(*nodes: Node, groups: list[NodeGroup]) -> list[str]:
     ["ip-10-0-0-1.ec2.internal", "ip-10-0-0-1.eu-west-1.compute.internal", "i-0abc.eu-west-1.compute.internal"],
 )
 def test_a_node_of_the_private_dns_name_of_an_instance_is_that_instance(dns: str):
-    (one,) = matched([nameless(dns)], [fleet("ip-10-9-9-9.ec2.internal", dns)]).nodes
-    assert one.machine == Machine(region="us-east-1", zone="us-east-1a", instance_id="i-1")
+    machines = matched([nameless(dns)], [fleet("ip-10-9-9-9.ec2.internal", dns)]).machines
+    assert machines[dns] == Machine(region="us-east-1", zone="us-east-1a", instance_id="i-1")
 
 
 def test_or_one_of_its_addresses_says_so():

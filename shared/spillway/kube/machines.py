@@ -1,8 +1,10 @@
-"""From a node's provider id to its EC2 instance."""
+"""What a node says of its EC2 instance; which instance it is then, `planner.machines` finds out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
+from spillway.kube.fields import NodeAddress
 from spillway.model.cluster import Machine
 
 # Zones: us-east-1a, us-gov-west-1a, Local Zones us-west-2-lax-1a, Wavelength us-east-1-wl1-bos-wlz-1.
@@ -13,6 +15,21 @@ _ZONE = re.compile(_REGION.pattern + r"(?:[a-z]|-[a-z0-9-]+)")
 _PROVIDER_ID = re.compile(r"(?:aws://[^/]*/(?P<zone>[^/]*)/)?(?P<instance>i-[0-9a-zA-Z-]+)")
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone", "aws/az")
 _INSTANCE_LABELS = ("aws/id", "alpha.eksctl.io/instance-id")  # kube-aws's and eksctl's
+_NAMES = ("InternalDNS", "Hostname")  # types of addresses
+
+
+class Identity(NamedTuple):
+    """`dns_names` are those that its instance may bear, of a node that tells no machine by itself."""
+
+    machine: Machine | None
+    dns_names: tuple[str, ...] = ()
+
+
+def identity_of(name: str, provider_id: str, labels: Mapping[str, str], addresses: Iterable[NodeAddress]) -> Identity:
+    machine = machine_of(provider_id, labels)
+    if machine is not None or provider_id:
+        return Identity(machine)
+    return Identity(None, tuple(sorted({name, *(one.address for one in addresses if one.type in _NAMES and one.address)})))
 
 
 def region_of(zone: str) -> str:

@@ -4,7 +4,7 @@
 would wipe out what somebody else put there a moment ago.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,10 +13,12 @@ from typing import Any
 import msgspec
 
 from spillway.kube import fields, markers
-from spillway.kube.machines import machine_of
+from spillway.kube.machines import identity_of
 from spillway.kube.pages import read_list
 from spillway.kube.session import MERGE_PATCH, Answer, Session
 from spillway.model.cluster import Machine
+from spillway.model.fleet import NodeGroup
+from spillway.planner.machines import matched
 
 _TRIES = 5  # kubelets write their node every few seconds: one conflict is common, five are a fault
 
@@ -34,6 +36,7 @@ class _Spec(fields.Part):
 
 class _Status(fields.Part):
     conditions: list[fields.Condition] | None = None
+    addresses: list[fields.NodeAddress] | None = None
 
 
 class _Node(fields.Part):
@@ -64,14 +67,14 @@ class LiveNode:
     ready: bool
     machine: Machine | None
     created: datetime | None = None  # by the API server's clock
-    is_nameless: bool = False  # it has no provider id, nor a label in its place
+    dns_names: tuple[str, ...] = ()  # as of model.cluster.Node
 
     def is_instance(self, instance_id: str, planned_at: datetime) -> bool:
         """Whether it is still the one that a plan meant. Where the node does not say, the plan knew it by its DNS name; then it
         is the same for as long as it is older than the plan."""
         if self.machine is not None:
             return self.machine.instance_id == instance_id
-        return self.is_nameless and self.created is not None and self.created <= planned_at
+        return bool(self.dns_names) and self.created is not None and self.created <= planned_at
 
     @property
     def cordon(self) -> str:
@@ -138,22 +141,27 @@ def delete(session: Session, name: str, uid: str) -> Deletion:
     return {404: Deletion.GONE, 409: Deletion.ANOTHER}.get(answer.status, Deletion.DELETED)
 
 
-def by_instance(session: Session, instance_ids: Collection[str]) -> dict[str, LiveNode]:
-    """The nodes of these EC2 instances, by instance id; those that have not joined are left out."""
+def by_instance(
+    session: Session, instance_ids: Collection[str], groups: Callable[[], Iterable[NodeGroup]]
+) -> dict[str, LiveNode]:
+    """The nodes of these EC2 instances, by instance id; those that have not joined are left out.
+
+    `groups` gives those of the fleet, and is asked only where some node does not say which instance it is.
+    """
     wanted = frozenset(instance_ids)
-    found: dict[str, LiveNode] = {}
+    found: list[LiveNode] = []
 
     def take(answer: Answer, more: Callable[[str], object]) -> None:
         page = _node_list.decode(answer.body)
         more((page.metadata.next_page or "") if page.metadata else "")
-        for raw in page.items or ():
-            node = _of(raw)
-            if node.machine and node.machine.instance_id in wanted:
-                found[node.machine.instance_id] = node
+        found.extend(_of(raw) for raw in page.items or ())
 
-    if wanted:
-        read_list(session, "/api/v1/nodes", "nodes", take, found.clear)
-    return found
+    if not wanted:
+        return {}
+    read_list(session, "/api/v1/nodes", "nodes", take, found.clear)
+    machines = matched(found, groups() if any(node.dns_names for node in found) else ()).machines
+    nodes = {machines[node.name].instance_id: node for node in found if node.name in machines}
+    return {instance: node for instance, node in nodes.items() if instance in wanted}
 
 
 def _patch(session: Session, name: str, change: Callable[[LiveNode], dict[str, Any] | None]) -> LiveNode | None:
@@ -189,8 +197,8 @@ def _live(session: Session, body: bytes) -> LiveNode:
 
 def _of(raw: _Node) -> LiveNode:
     spec, labels = raw.spec or _Spec(), raw.metadata.labels or {}
-    conditions = (raw.status.conditions if raw.status else None) or ()
-    machine = machine_of(spec.provider_id or "", labels)
+    status = raw.status or _Status()
+    identity = identity_of(raw.metadata.name, spec.provider_id or "", labels, status.addresses or ())
     return LiveNode(
         name=raw.metadata.name,
         uid=raw.metadata.uid,
@@ -198,8 +206,8 @@ def _of(raw: _Node) -> LiveNode:
         labels=labels,
         taints=tuple(spec.taints or ()),
         unschedulable=bool(spec.unschedulable),
-        ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
-        machine=machine,
+        ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
+        machine=identity.machine,
         created=raw.metadata.creation_timestamp,
-        is_nameless=machine is None and not spec.provider_id,
+        dns_names=identity.dns_names,
     )

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from spillway.kube import fields, markers
-from spillway.kube.machines import is_unclear, machine_of
+from spillway.kube.machines import identity_of, is_unclear
 from spillway.model import quantity
 from spillway.model.cluster import Node, Taint
 from spillway.model.quantity import QuantityError
@@ -60,8 +60,7 @@ def _node_of(seen: SeenNode, taken_at: datetime) -> Node:
     unschedulable = bool(spec.unschedulable)
     ready = next((c for c in status.conditions or () if c.type == "Ready"), fields.Condition())
     taints = tuple(Taint(key=t.key, effect=t.effect, value=t.value or "") for t in spec.taints or ())
-    machine = machine_of(spec.provider_id or "", labels)
-    nameless = machine is None and not spec.provider_id
+    identity = identity_of(raw.metadata.name, spec.provider_id or "", labels, status.addresses or ())
     return Node(
         name=raw.metadata.name,
         created=raw.metadata.creation_timestamp or taken_at,
@@ -69,7 +68,7 @@ def _node_of(seen: SeenNode, taken_at: datetime) -> Node:
         labels=dict(sorted(labels.items())),
         annotations=markers.rule_annotations(raw.metadata.annotations or {}),
         taints=taints,
-        machine=machine,
+        machine=identity.machine,
         ready=ready.status == "True",
         ready_changed=ready.last_transition_time,
         unschedulable=unschedulable,
@@ -77,10 +76,5 @@ def _node_of(seen: SeenNode, taken_at: datetime) -> Node:
         cordoned_by=seen.cordoned_by or markers.autoscaler_of(taints),
         deleting=raw.metadata.deletion_timestamp is not None,
         conditions=dict(sorted((c.type, c.status) for c in status.conditions or () if c.type != "Ready")),
-        dns_names=_names(raw.metadata.name, status) if nameless else (),
+        dns_names=identity.dns_names,
     )
-
-
-def _names(name: str, status: fields.NodeStatus) -> tuple[str, ...]:
-    addresses = (one.address for one in status.addresses or () if one.type in ("InternalDNS", "Hostname") and one.address)
-    return tuple(sorted({name, *addresses}))

@@ -2,11 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-import msgspec
-
-from spillway.model.cluster import Machine, Node
+from spillway.model.cluster import Machine
 from spillway.model.fleet import Instance, NodeGroup
 from spillway.model.reason import Code, Reason
 
@@ -14,11 +12,24 @@ _NAMED = 5
 _NOT_TOUCHED = "pods may go there, but it is never drained or ended"
 
 
-class Matched(NamedTuple):
-    """`nodes` with the machine that each is, and None for the others. `joined` are instances of which some node speaks,
-    whether we believe it or not: none of them is still to come."""
+class Claimant(Protocol):
+    """A node, and what it says of itself: its machine, or else names that its instance may bear."""
 
-    nodes: tuple[Node, ...]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def machine(self) -> Machine | None: ...
+
+    @property
+    def dns_names(self) -> tuple[str, ...]: ...
+
+
+class Matched(NamedTuple):
+    """`machines` by node, without those that are not clear. `joined` are instances of which some node speaks, whether we
+    believe it or not: none of them is still to come."""
+
+    machines: Mapping[str, Machine]
     joined: frozenset[str]
     warnings: tuple[Reason, ...]
 
@@ -28,12 +39,12 @@ class _Place(NamedTuple):
     instance: Instance
 
 
-def matched(nodes: Iterable[Node], groups: Iterable[NodeGroup]) -> Matched:
+def matched(nodes: Iterable[Claimant], groups: Iterable[NodeGroup]) -> Matched:
     """A node that does not say what it is, is the one instance that bears its name. No two nodes are one instance."""
     fleet = [_Place(group.region, instance) for group in groups for instance in group.instances]
     by_id = {place.instance.id: place for place in fleet}
     by_name = _by_name(fleet)
-    found: list[tuple[Node, Machine | None]] = []
+    found: list[tuple[str, Machine]] = []
     warnings: list[Reason] = []
     nameless = []
     for node in nodes:
@@ -47,15 +58,16 @@ def matched(nodes: Iterable[Node], groups: Iterable[NodeGroup]) -> Matched:
                 warnings.append(_unclear(node.name, f"bears the name of {ids}, and has no spec.providerID to tell which it is"))
             else:
                 nameless.append(node.name)
-        found.append((node, machine))
-    joined = Counter(machine.instance_id for _, machine in found if machine)
-    known = []
-    for node, machine in found:
-        problem = _problem(machine, by_id, joined) if machine else ""
-        if problem:
-            warnings.append(_unclear(node.name, problem))
-        known.append(msgspec.structs.replace(node, machine=None if problem else machine))
-    return Matched(tuple(known), frozenset(joined), (*warnings, *_no_provider_id(sorted(nameless))))
+        if machine is not None:
+            found.append((node.name, machine))
+    joined = Counter(machine.instance_id for _, machine in found)
+    known = {}
+    for name, machine in found:
+        if problem := _problem(machine, by_id, joined):
+            warnings.append(_unclear(name, problem))
+        else:
+            known[name] = machine
+    return Matched(known, frozenset(joined), (*warnings, *_no_provider_id(sorted(nameless))))
 
 
 def _by_name(fleet: Iterable[_Place]) -> Mapping[str, list[_Place]]:
@@ -68,7 +80,7 @@ def _by_name(fleet: Iterable[_Place]) -> Mapping[str, list[_Place]]:
     return found
 
 
-def _places(node: Node, by_id: Mapping[str, _Place], by_name: Mapping[str, list[_Place]]) -> list[_Place]:
+def _places(node: Claimant, by_id: Mapping[str, _Place], by_name: Mapping[str, list[_Place]]) -> list[_Place]:
     """Those that bear one of the node's names, by id. A name may also be, or begin with, the instance's id."""
     found = {place.instance.id: place for name in node.dns_names for place in by_name.get(name, ())}
     for name in node.dns_names:

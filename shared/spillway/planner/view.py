@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
+import msgspec
+
 from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
 from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
@@ -109,7 +111,8 @@ def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
             on_node[pods.node].append(pods)
     working = {i for i, s in shapes.items() if not s.is_daemon and s.priority >= policy.pods.priority_cutoff}
     nodes = []
-    for node in sorted(known.nodes, key=lambda n: n.name):
+    for said in sorted(cluster.nodes, key=lambda n: n.name):
+        node = msgspec.structs.replace(said, machine=known.machines.get(said.name))
         group, instance = homes.get(node.machine.instance_id, (None, None)) if node.machine else (None, None)
         here = sorted(on_node.get(node.name, ()), key=lambda p: (p.shape, p.state, p.names))
         workload = [p for p in here if p.shape in working and p.state in RUNNING]
