@@ -2,27 +2,14 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
 
-import botocore.session
-from botocore.validate import ParamValidator
+from tests.aws.botocore_shapes import checked
 
 CLUSTER = "prod"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OURS = {"k8s.io/cluster-autoscaler/enabled": "true", f"k8s.io/cluster-autoscaler/{CLUSTER}": "owned"}
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template/"
-
-
-@cache
-def _model(service: str) -> Any:
-    return botocore.session.get_session().get_service_model(service)
-
-
-def checked(service: str, shape: str, value: dict[str, Any]) -> dict[str, Any]:
-    report = ParamValidator().validate(value, _model(service).shape_for(shape))
-    assert not report.has_errors(), report.generate_report()
-    return value
 
 
 def group(name: str = "g", *, tags: dict[str, str] | None = None, **fields: Any) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from spillway.aws import fleet, prices
-from tests.aws.answers import CLUSTER, NOW, checked, group, instance_type, mixed, region, version
+from tests.aws.answers import CLUSTER, NOW, group, instance_type, mixed, region, version
+from tests.aws.botocore_shapes import checked
 
 TYPES = [instance_type("m5.large"), instance_type("m6i.large")]
 ON_DEMAND = {"m5.large": 0.10, "m6i.large": 0.08}
