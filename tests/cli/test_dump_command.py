@@ -96,7 +96,8 @@ def test_a_dump_holds_every_list_that_a_snapshot_is_read_from(world: World, kube
     assert run(tmp_path / "dump", kubeconfig) == 0
 
     files = {file.name.removesuffix(".json"): json.loads(file.read_text()) for file in (tmp_path / "dump/cluster").iterdir()}
-    own = {"resourceclaims.resource.k8s.io", "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"}
+    own = {"resourceclaims.resource.k8s.io"}
+    own |= {f"{one}.scheduling.k8s.io" for one in ("workloads", "podgroups", "compositepodgroups")}
     always = {one.name for one in (NODES, PODS, *OTHERS)}
     assert files.keys() == {"version"} | always | own | {one.name for one in apis.NEWEST}
     assert [one["metadata"]["name"] for one in files["configmaps"]["items"]] == [priorities.NAME]

@@ -58,6 +58,7 @@ _SPEC: Object = {
     "schedulerName": "default-scheduler",
     "hostNetwork": False,
     "schedulingGroup": {"podGroupName": "train"},
+    "workloadRef": {"name": "train", "podGroup": "workers", "podGroupReplicaKey": "a"},
     "priority": 7,
     "priorityClassName": "high",
     "preemptionPolicy": "Never",
@@ -201,7 +202,16 @@ def samples() -> dict[str, Object]:
             status={"conditions": [{"type": "Provisioned", "status": "True"}]},
         ),
         "PodGroup.scheduling.k8s.io": _named(
-            "PodGroup", "scheduling.k8s.io/v1beta1", "train", spec={"schedulingPolicy": {"gang": {"minCount": 4}}}
+            "PodGroup", "scheduling.k8s.io/v1beta1", "train",
+            spec={"schedulingPolicy": {"gang": {"minCount": 4}}, "parentCompositePodGroupName": "all"},
+        ),
+        "CompositePodGroup.scheduling.k8s.io": _named(
+            "CompositePodGroup", "scheduling.k8s.io/v1alpha3", "all",
+            spec={"schedulingPolicy": {"gang": {"minGroupCount": 2}}, "parentCompositePodGroupName": "more"},
+        ),
+        "Workload.scheduling.k8s.io": _named(
+            "Workload", "scheduling.k8s.io/v1alpha1", "train",
+            spec={"podGroups": [{"name": "workers", "policy": {"gang": {"minCount": 4}}}]},
         ),
         "PodGroup.scheduling.x-k8s.io": _named(
             "PodGroup", "scheduling.x-k8s.io/v1alpha1", "train", spec={"minMember": 4, "minResources": {"cpu": "8"}}

@@ -1,11 +1,17 @@
 """DaemonSets as the snapshot holds them: the shape that their pods will have."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from spillway.model.cluster import PodShape, Toleration
-from tests.kube.objects import Object, node, pod, set_of, snapshot_of
+from spillway.model.memory import Memory
+from spillway.planner.amounts import Dimensions
+from spillway.planner.daemons import Daemons
+from spillway.planner.rules.base import Host
+from spillway.planner.view import view
+from tests.builders import fleet, policy
+from tests.kube.objects import NOW, Object, daemon_of, node, pod, set_of, snapshot_of
 
 pytestmark = pytest.mark.feature("CS-09")
 
@@ -76,9 +82,88 @@ def test_their_priority_is_the_templates():
     assert shape(priorityClassName="system-node-critical").priority == 2_000_001_000
 
 
-@pytest.mark.parametrize("gone", [daemon_set(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"}), daemon_set(nodeName="n1")])
-def test_one_that_is_being_deleted_or_meant_for_one_node_brings_new_nodes_nothing(gone: Object):
-    assert snapshot_of(gone).daemons == ()
+def test_one_that_is_being_deleted_brings_new_nodes_nothing():
+    assert snapshot_of(daemon_set(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})).daemons == ()
+
+
+class TestForOneNode:
+    """By name, so it comes with no other node, nor with one that is still to come."""
+
+    BY_FIELD: ClassVar = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+            }
+        }
+    }
+
+    @pytest.mark.parametrize("spec", [{"nodeName": "n1"}, {"affinity": BY_FIELD}])
+    def test_it_takes_room_there_only(self, spec: Object):
+        seen = view(snapshot_of(daemon_set(**spec)), fleet(), Memory(), policy(), NOW)
+        daemons = Daemons(seen, Dimensions([]))
+        assert [daemons.on(Host(name, {})).get(0, 0) for name in ("n1", "n2", "")] == [100, 0, 0]
+
+
+class TestWhatAdmissionAdded:
+    """As a live pod of the template tells, which bears the template's generation."""
+
+    META: ClassVar = {"annotations": {"deprecated.daemonset.template.generation": "2"}}
+
+    def running(self, name: str = "agent-x", *, cpu: str = "300m", generation: str = "2", **given: Any) -> Object:
+        labels = {"app": "agent", "pod-template-generation": generation}
+        return pod(name, node="n1", cpu=cpu, **{"labels": labels, "ownerReferences": daemon_of()} | given)
+
+    def shape(self, *running: Object, **spec: Any) -> PodShape:
+        seen = snapshot_of(node(), daemon_set(meta=self.META, **spec), *running)
+        (daemon,) = seen.daemons
+        return next(one for one in seen.shapes if one.id == daemon.shape)
+
+    def test_its_pods_ask_for_what_the_last_of_them_does(self):
+        newer = self.running("agent-y", cpu="400m", creationTimestamp="2025-12-31T23:55:00Z")
+        assert self.shape(newer, self.running()).requests["cpu"] == 400
+        assert self.shape(self.running(), newer).requests["cpu"] == 400
+
+    def test_the_defaults_of_a_limit_range_count(self):
+        silent = {"name": "main", "image": "app"}
+        assert self.shape(containers=[silent]).requests == {"pods": 1}
+        assert self.shape(self.running(), containers=[silent]).requests == {"cpu": 300, "pods": 1}
+
+    def test_the_overhead_of_a_runtime_class_counts(self):
+        sandboxed = self.running(spec={"runtimeClassName": "kata", "overhead": {"cpu": "250m", "memory": "120Mi"}})
+        found = self.shape(sandboxed, runtimeClassName="kata").requests
+        assert (found["cpu"], found["memory"]) == (550, 120 * 1024**2)
+
+    def test_so_does_the_value_of_a_priority_class(self):
+        important = self.running(spec={"priorityClassName": "agents", "priority": 9000})
+        assert self.shape(priorityClassName="agents").priority == 0
+        assert self.shape(important, priorityClassName="agents").priority == 9000
+
+    def test_where_they_may_go_stays_as_the_template_says(self):
+        """The controller replaces a pod's required affinity by the name of its node."""
+        pinned = self.running(spec={"affinity": TestForOneNode.BY_FIELD})
+        gpu = {"key": "pool", "operator": "In", "values": ["gpu"]}
+        wants = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [gpu]}]}}
+        found = self.shape(pinned, affinity={"nodeAffinity": wants})
+        assert found.node_affinity is not None
+        assert [term.expressions[0].key for term in found.node_affinity] == ["pool"]
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"generation": "1"},
+            {"labels": {"app": "agent"}},
+            {"ownerReferences": [daemon_of()[0] | {"uid": "an-older-one"}]},
+            {"ownerReferences": daemon_of("other")},
+            {"namespace": "apart"},
+        ],
+        ids=["an older template", "no generation", "a DaemonSet that had the name before", "another", "another's namesake"],
+    )
+    def test_a_pod_of_something_else_tells_nothing(self, other: Object):
+        assert self.shape(self.running(**other)).requests["cpu"] == 100
+
+    def test_nor_does_any_pod_where_the_daemon_set_has_no_generation(self):
+        seen = snapshot_of(node(), daemon_set(), self.running(generation=""))
+        assert {one.requests["cpu"] for one in seen.shapes if one.id == seen.daemons[0].shape} == {100}
 
 
 def test_it_still_owns_its_pods():

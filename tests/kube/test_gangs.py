@@ -179,6 +179,126 @@ class TestKubernetesOwn:
         seen = snapshot_of(pod("a", spec={"schedulingGroup": {"podGroupName": "train"}}), group)
         assert (set_of(seen, "a").gang, seen.gangs, seen.warnings) == ("", (), ())
 
+    def test_a_group_that_is_not_there_is_told_by_its_name_and_its_pods_belong_together(self):
+        seen = snapshot_of(*(pod(name, spec={"schedulingGroup": {"podGroupName": "train"}}) for name in "ab"))
+        assert least(seen) == ("workload/default/train", 1)
+        assert set_of(seen, "a").names == ("a", "b")
+        (warning,) = seen.warnings
+        assert warning.code == Code.GANG_UNKNOWN
+        assert "workload gang default/train has no object in the cluster" in warning.text
+
+
+class TestWorkloadsOf135:
+    """scheduling.k8s.io/v1alpha1 of Kubernetes 1.35: a pod names a Workload, a group of it, and which copy of that group."""
+
+    GROUPS = (
+        {"name": "driver", "policy": {"basic": {}}},
+        {"name": "leader", "policy": {"gang": {"minCount": 1}}},
+        {"name": "workers", "policy": {"gang": {"minCount": 4}}},
+    )
+    WORKLOAD = thing("scheduling.k8s.io/v1alpha1", "Workload", podGroups=list(GROUPS))
+
+    def member(self, name: str = "a", group: str = "workers", replica: str = "", **meta: Any) -> Object:
+        ref = {"name": "train", "podGroup": group} | ({"podGroupReplicaKey": replica} if replica else {})
+        return pod(name, spec={"workloadRef": ref}, **meta)
+
+    def test_a_pod_names_a_group_of_a_workload(self):
+        seen = snapshot_of(self.member("a"), self.member("b"), self.WORKLOAD)
+        assert least(seen) == ("workload/default/train/workers", 4)
+        assert set_of(seen, "a").names == ("a", "b")
+        assert seen.warnings == ()
+
+    def test_each_copy_of_a_group_starts_for_itself(self):
+        seen = snapshot_of(self.member("a", replica="0"), self.member("b", replica="1"), self.WORKLOAD)
+        assert [(one.id, one.min_pods) for one in seen.gangs] == [
+            ("workload/default/train/workers/0", 4),
+            ("workload/default/train/workers/1", 4),
+        ]
+        assert set_of(seen, "a").gang == "workload/default/train/workers/0"
+
+    @pytest.mark.parametrize("group", ["driver", "leader"])
+    def test_a_group_without_the_gang_policy_or_of_one_pod_is_none(self, group: str):
+        seen = snapshot_of(self.member(group=group), self.WORKLOAD)
+        assert (set_of(seen, "a").gang, seen.gangs, seen.warnings) == ("", (), ())
+
+    @pytest.mark.parametrize("others", [(), (WORKLOAD,)], ids=["no workload", "no such group"])
+    def test_what_is_not_there_is_told_by_its_name_and_its_pods_are_not_taken_for_single_ones(self, others: tuple[Object, ...]):
+        """The scheduler lets none of them start before it is there."""
+        seen = snapshot_of(self.member(group="evaluators", replica="x"), *others)
+        assert least(seen) == ("workload/default/train/evaluators/x", 1)
+        (warning,) = seen.warnings
+        assert warning.code == Code.GANG_UNKNOWN
+        assert "workload gang default/train/evaluators/x has no object in the cluster: its pods do not say" in warning.text
+
+    def test_one_of_another_namespace_is_another(self):
+        seen = snapshot_of(self.member(namespace="prod"), self.WORKLOAD)
+        assert [warning.code for warning in seen.warnings] == [Code.GANG_UNKNOWN]
+
+    def test_a_later_workload_is_what_pod_groups_are_made_from_and_no_gang(self):
+        templates = [{"name": "workers", "schedulingPolicy": {"gang": {"minCount": 4}}}]
+        later = thing("scheduling.k8s.io/v1beta1", "Workload", podGroupTemplates=templates)
+        group = thing("scheduling.k8s.io/v1beta1", "PodGroup", schedulingPolicy={"gang": {"minCount": 3}})
+        seen = snapshot_of(pod("a", spec={"schedulingGroup": {"podGroupName": "train"}}), later, group)
+        assert least(seen) == ("workload/default/train", 3)
+
+
+class TestCompositePodGroups:
+    """scheduling.k8s.io/v1alpha3 of Kubernetes 1.37: PodGroups in groups of which so many start together."""
+
+    def composite(self, name: str, least: int = 0, parent: str = "") -> Object:
+        policy = {"gang": {"minGroupCount": least}} if least else {"basic": {}}
+        found = thing("scheduling.k8s.io/v1alpha3", "CompositePodGroup", name, schedulingPolicy=policy)
+        found["spec"] |= {"parentCompositePodGroupName": parent} if parent else {}
+        return found
+
+    def group(self, name: str, least: int = 0, parent: str = "all") -> tuple[Object, Object]:
+        """With a pod of its name."""
+        policy = {"gang": {"minCount": least}} if least else {"basic": {}}
+        group = thing(
+            "scheduling.k8s.io/v1beta1", "PodGroup", name, schedulingPolicy=policy, parentCompositePodGroupName=parent
+        )
+        return group, pod(name, spec={"schedulingGroup": {"podGroupName": name}})
+
+    def test_all_pods_of_the_groups_that_it_needs_start_together(self):
+        seen = snapshot_of(*self.group("head"), *self.group("workers", 4), self.composite("all", 2))
+        assert [(one.id, one.min_pods) for one in seen.gangs] == [("workload/default/compositepodgroup/all", 5)]
+        assert {one.gang for one in seen.pods} == {"workload/default/compositepodgroup/all"}
+        assert seen.warnings == ()
+
+    def test_of_more_groups_than_it_needs_the_smallest_are_enough(self):
+        groups = [*self.group("a", 5), *self.group("b", 3), *self.group("c", 4)]
+        (found,) = snapshot_of(*groups, self.composite("all", 2)).gangs
+        assert found.min_pods == 7
+
+    @pytest.mark.parametrize("least_groups", [0, 1])
+    def test_where_it_needs_no_two_of_them_each_group_is_for_itself(self, least_groups: int):
+        seen = snapshot_of(*self.group("a", 5), *self.group("b"), self.composite("all", least_groups))
+        assert [(one.id, one.min_pods) for one in seen.gangs] == [("workload/default/a", 5)]
+        assert (set_of(seen, "b").gang, seen.warnings) == ("", ())
+
+    def test_the_outermost_that_needs_several_counts_and_all_within_it(self):
+        tree = [
+            self.composite("root"), self.composite("all", 2, "root"),
+            self.composite("left", 2, "all"), self.composite("right", 0, "all"),
+        ]  # fmt: skip
+        groups = [*self.group("a", 2, "left"), *self.group("b", 3, "left"), *self.group("c", 4, "right")]
+        (found,) = snapshot_of(*tree, *groups).gangs
+        assert (found.id, found.min_pods) == ("workload/default/compositepodgroup/all", 9)
+
+    @pytest.mark.parametrize("parents", [(), (("all", "more"),), (("all", "more"), ("more", "all"))])
+    def test_one_that_is_missing_or_in_itself_is_told_and_nothing_smaller_starts(self, parents: tuple[tuple[str, str], ...]):
+        seen = snapshot_of(*self.group("a", 4), *(self.composite(name, 1, parent) for name, parent in parents))
+        missing = "more" if len(parents) == 1 else "all"
+        assert least(seen) == (f"workload/default/compositepodgroup/{missing}", 4)
+        (warning,) = seen.warnings
+        assert warning.code == Code.GANG_UNKNOWN
+        assert f"compositepodgroup/{missing} has no object in the cluster: its groups ask for 4 pods and more" in warning.text
+
+    @pytest.mark.feature("RS-06")
+    def test_ten_thousand_in_each_other_end_nothing(self):
+        chain = [self.composite(f"c{n}", 2, f"c{n - 1}" if n else "") for n in range(10_000)]
+        assert least(snapshot_of(*chain, *self.group("a", 4, "c9999"))) == ("workload/default/compositepodgroup/c0", 4)
+
 
 class TestProvisioningRequests:
     @pytest.mark.parametrize(

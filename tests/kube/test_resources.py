@@ -25,7 +25,7 @@ ALWAYS = {
     "storageclasses", "csinodes", "csidrivers", "volumeattachments", "replicasets", "statefulsets", "jobs",
     "replicationcontrollers", "podtemplates", "configmaps",
 }  # fmt: skip
-BY_VERSION = {"resourceclaims", "workloads", "podgroups"}
+BY_VERSION = {"resourceclaims", "workloads", "podgroups", "compositepodgroups"}
 CUSTOM = {
     "CapacityBuffer.autoscaling.x-k8s.io", "ProvisioningRequest.autoscaling.x-k8s.io", "PodGroup.scheduling.x-k8s.io",
     "PodGroup.scheduling.volcano.sh", "Workload.kueue.x-k8s.io", "JobSet.jobset.x-k8s.io",
@@ -76,7 +76,7 @@ def test_everything_that_every_cluster_has_is_listed(world: World):
 
 
 def test_what_depends_on_the_servers_version_is_listed_where_it_has_it(world: World):
-    """ResourceClaims from 1.34 on; Workloads and PodGroups where their feature is on, as on the servers of these tests."""
+    """ResourceClaims from 1.34 on; the objects of gangs where their feature is on, as on the servers of these tests."""
     read(world)
     assert lists(world) >= BY_VERSION
 
@@ -113,6 +113,22 @@ def test_of_two_versions_the_newer_is_read(world: World):
     told["/apis"] = {"groups": [{"versions": [{"groupVersion": one} for one in versions]}]}
     reader = Reader(answering(world.session, told), Objects())
     assert [one.group_version for one in reader.lists() if one.optional] == ["kueue.x-k8s.io/v1beta2"]
+
+
+@pytest.mark.feature("CS-12")
+@pytest.mark.parametrize(
+    ("version", "plurals"),
+    [("v1alpha1", {"workloads"}), ("v1alpha2", {"podgroups"}), ("v1alpha3", {"podgroups", "compositepodgroups"})],
+    ids=["1.35", "1.36", "1.37"],
+)
+def test_kubernetes_own_gangs_are_read_in_the_form_of_each_of_its_versions(world: World, version: str, plurals: set[str]):
+    served = [{"name": one} for one in ("workloads", *plurals)]
+    told: dict[str, Any] = {
+        "/apis": {"groups": [{"versions": [{"groupVersion": f"scheduling.k8s.io/{version}"}]}]},
+        f"/apis/scheduling.k8s.io/{version}": {"resources": served},
+    }
+    read = {one for one in Reader(answering(world.session, told), Objects()).lists() if one.optional}
+    assert {one.path for one in read} >= {f"/apis/scheduling.k8s.io/{version}/{one}" for one in plurals}
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ WORKLOADS = (
     "namespace-controller", "pod-garbage-collector-controller", "replicaset-controller",
 )  # fmt: skip
 """Those that make, replace and collect pods. Objects whose owner does not exist are collected too."""
+_GANGS = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"
+"""Kubernetes' own; the second is what the third depends on."""
 _SCHEDULES = (
     {
         "apiGroups": [""], "verbs": ["*"],
@@ -166,7 +168,7 @@ class ControlPlane:
             # Pods come without service accounts; no controller runs here that would take off taints and protections.
             "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition",
             "--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false", "--delete-collection-workers=8",
-            "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true",  # gangs of its own
+            f"--feature-gates={_GANGS}", "--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true",
         ]  # fmt: skip
 
     def _scheduler(self, port: int) -> list[str]:

@@ -70,6 +70,7 @@ _KNOWN = (
     Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", True, ("status",)),
     Kind("scheduling.k8s.io", "v1beta1", "Workload", "workloads"),
     Kind("scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups", True, ("status",)),
+    Kind("scheduling.k8s.io", "v1alpha3", "CompositePodGroup", "compositepodgroups", True, ("status",)),
 )
 
 

@@ -159,6 +159,14 @@ class SchedulingGroup(Part):
     pod_group_name: str | None = None
 
 
+class WorkloadReference(Part):
+    """Of Kubernetes 1.35 alone: a group of a Workload, and which copy of it."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str | None = None
+
+
 class PodSpec(Part):
     containers: list[Container]
     init_containers: list[Container] | None = None
@@ -175,6 +183,7 @@ class PodSpec(Part):
     scheduler_name: str | None = None
     host_network: bool | None = None
     scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None

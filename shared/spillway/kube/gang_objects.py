@@ -14,13 +14,22 @@ _NOTHING: Amounts = {}
 class Group(NamedTuple):
     """Pods by part; all parts start together, or each for itself where they are `apart`.
 
-    `resources` are the least that it asks for in all; `owners` the uids of what it was made for.
+    `resources` are the least that it asks for in all; `owners` the uids of what it was made for; `parent` the composite group
+    that it is in, "" for none.
     """
 
     parts: Mapping[str, int]
     apart: bool = False
     resources: Amounts = _NOTHING
     owners: tuple[str, ...] = ()
+    parent: str = ""
+
+
+class Composite(NamedTuple):
+    """A group of groups, of which `least` must start together; `parent` as a Group's."""
+
+    least: int
+    parent: str = ""
 
 
 class _Meta(BareMeta):
@@ -49,6 +58,7 @@ class _Policy(Part):
 
 class _PodGroupSpec(Part):
     scheduling_policy: _Policy | None = None
+    parent_composite_pod_group_name: str | None = None
 
 
 class _PodGroup(Part):
@@ -56,6 +66,40 @@ class _PodGroup(Part):
 
     metadata: _Meta
     spec: _PodGroupSpec | None = None
+
+
+class _CompositeGangPolicy(Part):
+    min_group_count: int = 0
+
+
+class _CompositePolicy(Part):
+    gang: _CompositeGangPolicy | None = None
+
+
+class _CompositeSpec(Part):
+    scheduling_policy: _CompositePolicy | None = None
+    parent_composite_pod_group_name: str | None = None
+
+
+class _CompositePodGroup(Part):
+    metadata: _Meta
+    spec: _CompositeSpec | None = None
+
+
+class _WorkloadGroup(Part):
+    name: str = ""
+    policy: _Policy | None = None
+
+
+class _WorkloadSpec(Part):
+    pod_groups: list[_WorkloadGroup] | None = None
+
+
+class _Workload(Part):
+    """Workload of scheduling.k8s.io. Its groups are its own in v1alpha1 only; later ones are templates of PodGroups."""
+
+    metadata: _Meta
+    spec: _WorkloadSpec | None = None
 
 
 class _Counted(Part):
@@ -125,6 +169,8 @@ class _JobSet(Part):
 
 _member_group = msgspec.json.Decoder(_MemberGroup)
 _pod_group = msgspec.json.Decoder(_PodGroup)
+_composite = msgspec.json.Decoder(_CompositePodGroup)
+_workload = msgspec.json.Decoder(_Workload)
 _kueue_workload = msgspec.json.Decoder(_KueueWorkload)
 _job_set = msgspec.json.Decoder(_JobSet)
 
@@ -138,8 +184,25 @@ def read_member_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
 def read_pod_group(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
     """One without the gang policy starts its pods one by one."""
     found = _pod_group.decode(raw)
-    policy = found.spec.scheduling_policy if found.spec else None
-    return found.metadata.key, Group({"": policy.gang.min_count if policy and policy.gang else 0})
+    spec = found.spec or _PodGroupSpec()
+    return found.metadata.key, Group({"": _least(spec.scheduling_policy)}, parent=spec.parent_composite_pod_group_name or "")
+
+
+def read_composite(raw: Raw | bytes) -> tuple[tuple[str, str], Composite]:
+    """One without the gang policy starts its groups one by one."""
+    found = _composite.decode(raw)
+    spec = found.spec or _CompositeSpec()
+    policy = spec.scheduling_policy
+    least = policy.gang.min_group_count if policy and policy.gang else 0
+    return found.metadata.key, Composite(least, spec.parent_composite_pod_group_name or "")
+
+
+def read_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group | None]:
+    """Each group for itself; None for a Workload of templates, whose PodGroups say it all."""
+    found = _workload.decode(raw)
+    groups = found.spec.pod_groups if found.spec else None
+    kept = Group({one.name: _least(one.policy) for one in groups}, apart=True) if groups else None
+    return found.metadata.key, kept
 
 
 def read_kueue_workload(raw: Raw | bytes) -> tuple[tuple[str, str], Group]:
@@ -173,6 +236,10 @@ def _pods(job: _ReplicatedJob) -> int:
     spec = (job.template.spec if job.template else None) or _JobSpec()
     parallelism = _or(spec.parallelism, 1)
     return min(parallelism, _or(spec.completions, parallelism))
+
+
+def _least(policy: _Policy | None) -> int:
+    return policy.gang.min_count if policy and policy.gang else 0
 
 
 def _or(number: int | None, default: int) -> int:

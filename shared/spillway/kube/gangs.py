@@ -1,7 +1,8 @@
 """Which pods must start together: what they say themselves, joined with what `gang_objects` read.
 
 Sources: sigs.k8s.io/scheduler-plugins (coscheduling), volcano.sh/apis, sigs.k8s.io/kueue, sigs.k8s.io/jobset, and
-k8s.io/api/scheduling, whose PodGroups say it all (a Workload is what they are made from).
+k8s.io/api/scheduling: in 0.35 a pod names a group of a Workload, since 0.36 a PodGroup, which says it all (a Workload is then
+what it was made from).
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from spillway.kube import fields
+from spillway.kube.composites import Composites
 from spillway.kube.gang_objects import Group
 from spillway.kube.owners import Owner
 from spillway.model import quantity
@@ -28,12 +30,19 @@ _labels = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class Membership(NamedTuple):
-    """What a pod says of its gang: a `part` of what `name` names, and `least` pods, 0 where it does not say."""
+    """What a pod says of its gang: a `part` of what `name` names, which `replica` of that, and `least` pods, 0 where it does
+    not say."""
 
     source: GangSource
     name: str
     part: str = ""
+    replica: str = ""
     least: int = 0
+
+    @property
+    def kind(self) -> str:
+        """Of the object that `name` names."""
+        return _WORKLOAD if self.source == GangSource.WORKLOAD and self.part else _OBJECTS[self.source]
 
 
 def membership(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec) -> Membership | None:
@@ -42,12 +51,14 @@ def membership(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec
     None for a name that no object can have: so there is no such gang.
     """
     found = _named(labels, notes, spec)
-    return found if found and fields.is_name(found.name) and fields.is_name(found.part) else None
+    return found if found and all(fields.is_name(text) for text in (found.name, found.part, found.replica)) else None
 
 
 def _named(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec) -> Membership | None:
     if spec.scheduling_group and spec.scheduling_group.pod_group_name:
         return Membership(GangSource.WORKLOAD, spec.scheduling_group.pod_group_name)
+    if (ref := spec.workload_ref) and ref.name and ref.pod_group:
+        return Membership(GangSource.WORKLOAD, ref.name, ref.pod_group, ref.pod_group_replica_key or "")
     found = _labels.decode(labels) or {} if _MARK.search(labels) else {}
     for key in _COSCHEDULING:
         if name := found.get(key):
@@ -69,6 +80,7 @@ class Gangs:
     def __init__(self, of: Callable[[str], Mapping[tuple[str, str], Any]]) -> None:
         self.warnings: list[Reason] = []
         self._of = of
+        self._composites = Composites(of)
         self._found: dict[tuple[str, Membership], str] = {}
         self._gangs: dict[str, Gang] = {}
         # A job that Kueue admits does not tell its pods: its Workload names the job.
@@ -94,15 +106,19 @@ class Gangs:
     def _join(self, namespace: str, member: Membership) -> str:
         group = self._group(namespace, member)
         part = member.part if group is None or group.apart else ""
-        name = "/".join(text for text in (member.name, part) if text)
+        name = "/".join(text for text in (member.name, part, member.replica) if text)
         least = member.least or 1
-        if group is None:
+        if group is None or (part and part not in group.parts):
             says = f"its pods ask for {member.least} of them" if member.least else "its pods do not say how many they are"
-            text = f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}"
-            self.warnings.append(Reason(code=Code.GANG_UNKNOWN, text=text))
+            self._warn_of_unknown(f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}")
         else:
             least = group.parts.get(part, 0) if group.apart else sum(group.parts.values())
-            if least <= 1:
+            if whole := self._composites.whole(namespace, group):
+                name, least = f"compositepodgroup/{whole.name}", whole.least
+                if not whole.is_known:
+                    says = f"its groups ask for {least} pods and more"
+                    self._warn_of_unknown(f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}")
+            elif least <= 1:
                 return ""
         id_ = f"{member.source}/{namespace}/{name}"
         known = self._gangs.get(id_)
@@ -118,9 +134,12 @@ class Gangs:
         return id_
 
     def _group(self, namespace: str, member: Membership) -> Group | None:
-        found = self._of(_OBJECTS[member.source]).get((namespace, member.name))
+        found = self._of(member.kind).get((namespace, member.name))
         group: Group | None = getattr(found, "group", found)  # a ProvisioningRequest is more than a gang
         return group
+
+    def _warn_of_unknown(self, text: str) -> None:
+        self.warnings.append(Reason(code=Code.GANG_UNKNOWN, text=text))
 
     def _resources(self, namespace: str, member: Membership, group: Group | None) -> Resources:
         try:
@@ -131,6 +150,7 @@ class Gangs:
             return {}
 
 
+_WORKLOAD = "Workload.scheduling.k8s.io"
 _OBJECTS: Mapping[GangSource, str] = {
     GangSource.WORKLOAD: "PodGroup.scheduling.k8s.io",
     GangSource.COSCHEDULING: "PodGroup.scheduling.x-k8s.io",

@@ -77,6 +77,8 @@ class Objects:
             buffers.KIND: buffers.read,
             provisioning.KIND: provisioning.read,
             "PodGroup.scheduling.k8s.io": gang_objects.read_pod_group,
+            "CompositePodGroup.scheduling.k8s.io": gang_objects.read_composite,
+            "Workload.scheduling.k8s.io": gang_objects.read_workload,
             "PodGroup.scheduling.x-k8s.io": gang_objects.read_member_group,
             "PodGroup.scheduling.volcano.sh": gang_objects.read_member_group,
             "Workload.kueue.x-k8s.io": gang_objects.read_kueue_workload,

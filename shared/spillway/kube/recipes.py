@@ -24,7 +24,8 @@ _template = msgspec.json.Decoder(fields.PodTemplateSpec)
 
 
 class Recipe(NamedTuple):
-    """`pinned`: a daemon's pod, which its controller ties to its node by name."""
+    """`pinned`: a daemon's pod, which its controller ties to its node by name. `node_name` is that of a daemon's template: a
+    pod's is its place, which its shape leaves out."""
 
     namespace: str
     owner_kind: str
@@ -46,6 +47,7 @@ class Recipe(NamedTuple):
     host_ports: tuple[tuple[int, str, str], ...]
     local_storage: tuple[str, ...]
     resource_claims: tuple[str, ...]
+    node_name: str = ""
 
 
 class Template(NamedTuple):
@@ -121,6 +123,7 @@ def shape_of(recipe: Recipe) -> PodShape:
         host_ports=tuple(HostPort(port=port, protocol=protocol, ip=ip) for port, protocol, ip in recipe.host_ports),
         resource_claims=recipe.resource_claims,
         scheduler_name=recipe.scheduler_name,
+        node_name=recipe.node_name,
         priority=recipe.priority,
         preemption_policy=recipe.preemption_policy,
         owner_kind=recipe.owner_kind,

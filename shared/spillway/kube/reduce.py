@@ -34,11 +34,12 @@ def reduce(
         resolver = Resolver(objects)
         machines = tuple(_nodes(objects, resolver, taken_at, warnings))
         wanted = buffers.wanted(objects.of)
-        daemon_sets, disruption_budgets = objects.of("DaemonSet"), objects.of("PodDisruptionBudget")
+        daemon_sets = daemons.templates(objects.of("DaemonSet"), objects.of("Pod"))
+        disruption_budgets = objects.of("PodDisruptionBudget")
         templates = [
             *(one.template for one in wanted if one.template),
             *provisioning.templates(objects.of),
-            *daemons.templates(daemon_sets.values()),
+            *daemon_sets.values(),
         ]
         shapes = Shapes(_recipes(objects, templates), budgets.readers(disruption_budgets.values()), label_keys)
 

@@ -1,7 +1,7 @@
 """Every list that a snapshot is read from, and which of the optional ones a server has.
 
-Only versions whose types we know are read: those of k8s.io/api 0.37, of Kueue, JobSet, Volcano and scheduler-plugins, and of
-Cluster Autoscaler's apis.
+Only versions whose types we know are read: those of k8s.io/api 0.35 to 0.37, of Kueue, JobSet, Volcano and scheduler-plugins,
+and of Cluster Autoscaler's apis.
 """
 
 from collections.abc import Callable, Mapping
@@ -110,8 +110,9 @@ OTHERS = (
 )
 OPTIONAL = (
     *_optional("resource.k8s.io", "v1 v1beta2 v1beta1", "ResourceClaim", "resourceclaims"),
-    *_optional("scheduling.k8s.io", "v1beta1 v1alpha3", "Workload", "workloads"),
-    *_optional("scheduling.k8s.io", "v1beta1 v1alpha3", "PodGroup", "podgroups"),
+    *_optional("scheduling.k8s.io", "v1beta1 v1alpha3 v1alpha2 v1alpha1", "Workload", "workloads"),
+    *_optional("scheduling.k8s.io", "v1beta1 v1alpha3 v1alpha2", "PodGroup", "podgroups"),
+    *_optional("scheduling.k8s.io", "v1alpha3", "CompositePodGroup", "compositepodgroups"),
     *_optional("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups"),
     *_optional("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups"),
     *_optional("kueue.x-k8s.io", "v1beta2 v1beta1", "Workload", "workloads"),
