@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
 from spillway.model.cluster import Taint
+from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
 from spillway.model.reason import Reason
 
 
@@ -36,8 +37,13 @@ class Instance(Model, frozen=True):
 
     @property
     def is_member(self) -> bool:
-        """Counts towards desired: not leaving, in standby or in a warm pool."""
-        return self.lifecycle == "InService" or self.is_pending
+        """Counts towards desired: not leaving, in standby or in a warm pool; a root volume is replaced in place."""
+        return self.lifecycle == "InService" or self.is_pending or "RootVolume" in self.lifecycle
+
+    @property
+    def is_warm(self) -> bool:
+        """Waits in the group's warm pool: no member and no node, also where its kubelet has joined for a moment."""
+        return self.lifecycle.startswith("Warmed:")
 
 
 class FailureClass(StrEnum):
@@ -93,6 +99,9 @@ class NodeGroup(Model, frozen=True):
     `launching` counts activities that are in progress, of which the oldest began at `launching_since`; by their ids,
     `launching_ids`, the next read finds how they ended. `failures` are refusals, newest first. `options` are Cluster
     Autoscaler's `node-template/autoscaling-options` tags by name, as they are written.
+
+    `status` is "" but for a group that is being deleted. `warm` are the instances of its warm pool, which are in no other
+    count. The healthy percentages are those of its instance maintenance policy, None without one.
     """
 
     region: str
@@ -111,10 +120,28 @@ class NodeGroup(Model, frozen=True):
     launching_ids: tuple[str, ...] = ()
     failures: tuple[LaunchFailure, ...] = ()
     options: Labels = {}
+    status: str = ""
+    warm: tuple[Instance, ...] = ()
+    warm_pool: WarmPool | None = None
+    protects_new_instances: bool = False
+    zone_distribution: str = "balanced-best-effort"
+    capacity_rebalance: bool = False
+    max_instance_lifetime_s: int | None = None
+    min_healthy_percent: int | None = None
+    max_healthy_percent: int | None = None
+    refresh: InstanceRefresh | None = None
+    managed: ManagedNodeGroup | None = None
+    scaling_policies: tuple[ScalingPolicy, ...] = ()
+    scheduled_actions: tuple[ScheduledAction, ...] = ()
 
     @property
     def key(self) -> str:
         return f"{self.region}/{self.name}"
+
+    @property
+    def balances_zones(self) -> bool:
+        """Auto Scaling may end a node of one zone, undrained, to launch another in a second one."""
+        return len(self.zones) > 1 and "AZRebalance" not in self.suspended
 
 
 class RegionView(Model, frozen=True):
