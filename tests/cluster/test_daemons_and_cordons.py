@@ -77,6 +77,8 @@ DAEMONS: tuple[Object, ...] = (
     {"tolerations": [{"key": "dedicated", "operator": "Equal", "value": "batch", "effect": "NoExecute"}]},
     {"tolerations": [{"key": "dedicated", "operator": "Equal", "value": "other"}]},
     {"hostNetwork": True},
+    {"affinity": required({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["plain"]}]})},
+    {"nodeName": "shy"},
 )
 
 
