@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
 from spillway.model.cluster import Taint
+from spillway.model.market import Ceiling, Draw, Offering
 from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
 from spillway.model.reason import Reason
 
@@ -136,6 +137,9 @@ class NodeGroup(Model, frozen=True):
 
     @property
     def key(self) -> str:
+
+    `offerings` are in the group's order of preference; `takes_cheapest`: it launches the cheapest on-demand one instead.
+    `on_demand_share` is the part of further instances that is on-demand. Each of `draws` must find room for one more.
         return f"{self.region}/{self.name}"
 
     @property
@@ -164,3 +168,8 @@ class FleetSnapshot(Model, frozen=True):
     id: str = ""
     warnings: tuple[Reason, ...] = ()
     schema_version: int = SCHEMA_VERSION
+    offerings: tuple[Offering, ...] = ()
+    on_demand_share: float = 1.0
+    takes_cheapest: bool = False
+    draws: tuple[Draw, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()  # those that groups draw on
