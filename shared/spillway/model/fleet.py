@@ -20,6 +20,7 @@ class Instance(Model, frozen=True):
     """A member of a group. `lifecycle` is Auto Scaling's LifecycleState (InService, Pending, Terminating:Wait, …).
 
     `launched_at` comes from EC2 and is None where EC2 did not tell; `state` and `private_dns` are EC2's own, "" where not read.
+    `definition` launched it, in the terms of Choice.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Instance(Model, frozen=True):
     protected: bool = False
     healthy: bool = True
     private_dns: str = ""
+    definition: str = ""
 
     @property
     def is_pending(self) -> bool:
@@ -80,11 +82,28 @@ class LaunchFailure(Model, frozen=True):
     zone: str = ""
 
 
+class Choice(Model, frozen=True):
+    """One instance type that a group may launch, and what a node of it brings. An instance counts `weight` units of desired.
+
+    `definition` is the launch template version (`lt-0abc:7`) or launch configuration that launches it. Of the
+    `memory_bytes` that EC2 names, `overhead_bytes` are what `allocatable` leaves to the hypervisor and the kernel: a guess.
+    """
+
+    instance_type: str
+    allocatable: Resources
+    weight: int = 1
+    definition: str = ""
+    memory_bytes: int = 0
+    overhead_bytes: int = 0
+
+
 class NodeTemplate(Model, frozen=True):
     """What a new node of the group is sure to bring: the least of all types the group may launch.
 
     `labels` lacks the zone when the group has several: the zone is then the group's choice, not ours.
-    `price_usd_h` is None when no price is known.
+    `price_usd_h` is None when no price is known. `choices` is empty where the group names attributes and nobody told which
+    types have them. `fingerprint` names the definitions and images that launch; a node of another one shows nothing of the
+    next. `stated` are the resources whose amounts the group's tags fix.
     """
 
     instance_types: tuple[str, ...]
@@ -92,6 +111,9 @@ class NodeTemplate(Model, frozen=True):
     labels: Labels = {}
     taints: tuple[Taint, ...] = ()
     price_usd_h: float | None = None
+    choices: tuple[Choice, ...] = ()
+    fingerprint: str = ""
+    stated: tuple[str, ...] = ()
 
 
 class NodeGroup(Model, frozen=True):

@@ -3,7 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
-from spillway.model.base import SCHEMA_VERSION, Model
+from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
+from spillway.model.cluster import Taint
 
 
 class NodeMemory(Model, frozen=True):
@@ -26,6 +27,28 @@ class Unavailable(Model, frozen=True):
     since: datetime
     times: int = 1
     reason: str = ""
+
+
+class LearnedTemplate(Model, frozen=True):
+    """What nodes showed that a group launched on one instance type: the least of each resource, the labels and taints that
+    all of them have. `fingerprint` is that of the group's template then.
+
+    `overhead_bytes` is how much less memory than EC2 names the smallest of them has, None where no node told.
+    """
+
+    region: str
+    group: str
+    instance_type: str
+    fingerprint: str
+    seen_at: datetime
+    allocatable: Resources
+    labels: Labels = {}
+    taints: tuple[Taint, ...] = ()
+    overhead_bytes: int | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.region, self.group, self.instance_type
 
 
 class RequestState(StrEnum):
@@ -80,4 +103,5 @@ class Memory(Model, frozen=True):
     requests: tuple[OpenRequest, ...] = ()
     drains: tuple[Drain, ...] = ()
     vanished: tuple[str, ...] = ()
+    templates: tuple[LearnedTemplate, ...] = ()
     schema_version: int = SCHEMA_VERSION

@@ -3,6 +3,7 @@
 Every field is optional. Amounts are Kubernetes quantities; a name that ends in `_s` is in seconds.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -118,6 +119,44 @@ class Nodes(_Section):
     startup_taints: tuple[str, ...] = Field((), description="Keys or prefixes that a node sheds while it starts")
 
 
+class ImageFamily(StrEnum):
+    """Images by what their kubelets keep for themselves. `custom` is a kubelet with Kubernetes' own defaults."""
+
+    AL2023 = "al2023"
+    AL2 = "al2"
+    BOTTLEROCKET = "bottlerocket"
+    UBUNTU = "ubuntu"
+    CUSTOM = "custom"
+
+
+def _is_threshold(value: str) -> str:
+    number = value.removesuffix("%")
+    if not value.endswith("%"):
+        return _is_quantity(value)
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?", number) or float(number) > 100:
+        raise ValueError(f"{value!r} is neither a quantity nor a percentage from 0% to 100%")
+    return value
+
+
+class KubeletPolicy(_Section):
+    """What nodes that nobody has seen yet keep for themselves, where neither the launch template nor EKS tells.
+
+    What is set here holds against what they tell; the tags of a group and what its nodes have shown hold against both.
+    """
+
+    image: ImageFamily | None = Field(None, description="Whose defaults hold; null: as the image tells, else al2023")
+    max_pods: PositiveInt | None = Field(None, description="null: as network interfaces have addresses, with custom 110")
+    prefix_delegation: bool = Field(False, description="The VPC CNI hands out prefixes of 16 addresses: more pods a node")
+    reserved_interfaces: NonNegativeInt = Field(0, description="Network interfaces without pods: 1 with custom networking")
+    kube_reserved: Mapping[str, Quantity] = Field({}, description="By resource, in place of the image's own figure")
+    system_reserved: Mapping[str, Quantity] = Field({}, description="By resource")
+    eviction_hard: Mapping[Literal["memory.available", "nodefs.available"], Annotated[str, AfterValidator(_is_threshold)]] = {}
+    hugepages: Mapping[Literal["hugepages-2Mi", "hugepages-1Gi"], Quantity] = Field(
+        {}, description="What a node sets aside when it starts"
+    )
+    instance_store: bool = Field(False, description="Pods' ephemeral storage is on the disks of the instance (RAID 0)")
+
+
 class Scheduler(_Section):
     profile: Literal["least_allocated", "most_allocated"] = Field("least_allocated", description="The kube-scheduler's score")
     nominate: bool = Field(False, description="Write status.nominatedNodeName for planned pods (KEP-5278)")
@@ -214,12 +253,13 @@ def _overrides(section: type[_Section]) -> Callable[[Mapping[str, Any]], Mapping
 class GroupOverride(_Section):
     """For one group or a glob of groups: `min` and `max` hold together with the group's own; `ignore` leaves it alone.
 
-    `scale_out` and `scale_in` hold the fields to override and nothing else.
+    `kubelet`, `scale_out` and `scale_in` hold the fields to override and nothing else.
     """
 
     min: NonNegativeInt | None = None
     max: NonNegativeInt | None = None
     ignore: bool = False
+    kubelet: Annotated[Mapping[str, Any], AfterValidator(_overrides(KubeletPolicy))] = {}
     scale_out: Annotated[Mapping[str, Any], AfterValidator(_overrides(ScaleOutPolicy))] = {}
     scale_in: Annotated[Mapping[str, Any], AfterValidator(_overrides(ScaleInPolicy))] = {}
 
@@ -230,6 +270,7 @@ class GroupPolicy(_Section):
     min: int | None = None
     max: int | None = None
     ignore: bool = False
+    kubelet: KubeletPolicy
     scale_out: ScaleOutPolicy
     scale_in: ScaleInPolicy
 
@@ -240,6 +281,7 @@ class Policy(_Section):
     namespaces: Namespaces = Namespaces()
     pods: Pods = Pods()
     nodes: Nodes = Nodes()
+    kubelet: KubeletPolicy = KubeletPolicy()
     max_snapshot_age_s: PositiveInt = Field(180, description="An older view never scales in, nor buys")
     may_be_empty: bool = Field(
         False, description="True: an API server without nodes is believed (a cluster that starts at none)"
@@ -267,6 +309,7 @@ class Policy(_Section):
             bounds |= override.model_dump(include={"min", "max", "ignore"}, exclude_unset=True)
         return GroupPolicy(
             **bounds,
+            kubelet=_overridden(self.kubelet, [o.kubelet for o in found]),
             scale_out=_overridden(self.scale_out, [o.scale_out for o in found]),
             scale_in=_overridden(self.scale_in, [o.scale_in for o in found]),
         )
