@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from spillway.aws import groups, history, labels, launch, prices, shapes, templates
+from spillway.aws import groups, history, labels, launch, prices, shapes, state, templates
 from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
 from spillway.model.reason import Code, Reason
@@ -65,19 +65,22 @@ def _region(
 ) -> tuple[list[NodeGroup], list[Reason]]:
     catalogue, problems = _catalogue(region, answers)
     machines, more = _machines(answers)
+    goings_on, others = _state(answers, catalogue)
     warnings = [
         Reason(code=_code(key, answers[key]), text=f"region {region}: {key} is not known: {text}")
         for key in sorted(answers)
         if (text := _problem(answers, key))
     ]
-    warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more]
+    warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more + others]
     past = history.by_group(_items(answers, "Activities"), now) or _cursors(region, answers, previous)
+    before = {group.name: group for group in previous.groups if group.region == region} if previous else {}
     found: list[NodeGroup] = []
     for number, item in enumerate(_items(answers, "AutoScalingGroups")):
         try:
             if not _is_ours(item, region, cluster, named):
                 continue
-            group, troubles = _group(region, item, catalogue, machines, past)
+            group, troubles = _group(region, item, catalogue, machines, past, goings_on)
+            group = goings_on.added(group, item, before.get(group.name))
         except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
             name = item.get("AutoScalingGroupName") if isinstance(item, Mapping) else None
             text = f"group {region}/{name or f'AutoScalingGroups[{number}]'} is not as AWS documents it: {error}"
@@ -121,6 +124,7 @@ def _group(
     catalogue: templates.Catalogue,
     machines: Mapping[str, shapes.Ec2Instance],
     past: Mapping[str, history.Past],
+    goings_on: state.State,
 ) -> tuple[NodeGroup, list[str]]:
     """A group and a sentence for each thing about it that could not be read."""
     group = shapes.read(item, shapes.Group)
@@ -143,7 +147,8 @@ def _group(
         desired=group.desired_capacity,
         zones=tuple(sorted(group.availability_zones)),
         capacity_type=capacity_type,
-        instances=tuple(_instance(member, machines) for member in sorted(group.instances, key=lambda one: one.instance_id)),
+        instances=_instances(group.instances, machines),
+        warm=_instances((*group.instances, *goings_on.warm.get(group.auto_scaling_group_name, ())), machines, warm=True),
         template=template,
         problem=problem,
         suspended=tuple(sorted(process.process_name for process in group.suspended_processes)),
@@ -153,6 +158,14 @@ def _group(
         failures=mine.failures,
         options=labels.options_of_tags(groups.tags(item)),
     ), troubles
+
+
+def _instances(
+    members: Iterable[shapes.Member], machines: Mapping[str, shapes.Ec2Instance], warm: bool = False
+) -> tuple[Instance, ...]:
+    """Of a group, or those of its warm pool, by id."""
+    found = (_instance(member, machines) for member in sorted(members, key=lambda one: one.instance_id))
+    return tuple(instance for instance in found if instance.is_warm == warm)
 
 
 def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance]) -> Instance:
@@ -196,6 +209,17 @@ def _catalogue(region: str, answers: Answers) -> tuple[templates.Catalogue, list
         },
         types_problem=_problem(answers, "InstanceTypes"),
     ), [*p1, *p2, *p3, *p4, *p5]
+
+
+def _state(answers: Answers, catalogue: templates.Catalogue) -> tuple[state.State, list[str]]:
+    pools = answers.get("WarmPools", {})
+    return state.read(
+        pools if isinstance(pools, Mapping) else {},
+        None if _problem(answers, "InstanceRefreshes") else _items(answers, "InstanceRefreshes"),
+        _items(answers, "ScalingPolicies"),
+        _items(answers, "ScheduledUpdateGroupActions"),
+        catalogue.nodegroups,
+    )
 
 
 def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str]]:

@@ -230,8 +230,19 @@ class EksResources(msgspec.Struct, frozen=True, rename="camel"):
     auto_scaling_groups: tuple[EksGroupName, ...] = ()
 
 
+class EksIssue(msgspec.Struct, frozen=True):
+    code: str = "Unknown"
+    message: str = ""
+
+
+class EksHealth(msgspec.Struct, frozen=True):
+    issues: tuple[EksIssue, ...] = ()
+
+
 class Nodegroup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodegroup_name: str
+    status: str = "ACTIVE"
+    health: EksHealth = EksHealth()
     capacity_type: str = ""
     labels: dict[str, str] = {}
     taints: tuple[EksTaint, ...] = ()

@@ -54,9 +54,9 @@ class ScheduledAction(Model, frozen=True):
 
 
 class ManagedNodeGroup(Model, frozen=True):
-    """The EKS node group whose Auto Scaling group it is. `status` is EKS's (ACTIVE, UPDATING, DEGRADED, …)
+    """The EKS node group whose Auto Scaling group it is. `status` is EKS's: ACTIVE, UPDATING, DEGRADED, …
 
-    and `issues` are its health's, as `AsgInstanceLaunchFailures: …`.
+    `issues` are what its health names, as in `AsgInstanceLaunchFailures: Could not launch`.
     """
 
     name: str

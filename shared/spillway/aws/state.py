@@ -1,0 +1,214 @@
+"""What goes on with a group and who else changes its size: AWS's answers, decoded. Pure.
+
+Names and defaults: botocore's service model autoscaling 2011-01-01.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from spillway.aws import shapes
+from spillway.aws.shapes import Shape
+from spillway.model.fleet import NodeGroup
+from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
+
+REFRESHING = frozenset({"Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress"})
+"""Statuses of an instance refresh that still replaces instances, or will."""
+
+
+class _Reuse(Shape, frozen=True):
+    reuse_on_scale_in: bool = False
+
+
+class _WarmPool(Shape, frozen=True):
+    pool_state: str = "Stopped"
+    min_size: int = 0
+    max_group_prepared_capacity: int | None = None
+    instance_reuse_policy: _Reuse = _Reuse()
+    status: str = ""
+
+
+class _Maintenance(Shape, frozen=True):
+    min_healthy_percentage: int | None = None
+    max_healthy_percentage: int | None = None
+
+
+class _ZoneDistribution(Shape, frozen=True):
+    capacity_distribution_strategy: str = "balanced-best-effort"
+
+
+class _Group(Shape, frozen=True):
+    """The part of a DescribeAutoScalingGroups item that does not say what is launched."""
+
+    status: str = ""
+    warm_pool_configuration: _WarmPool | None = None
+    warm_pool_size: int = 0
+    new_instances_protected_from_scale_in: bool = False
+    availability_zone_distribution: _ZoneDistribution = _ZoneDistribution()
+    capacity_rebalance: bool = False
+    max_instance_lifetime: int | None = None  # seconds
+    instance_maintenance_policy: _Maintenance = _Maintenance()
+
+
+class _WarmPoolAnswer(Shape, frozen=True):
+    instances: tuple[shapes.Member, ...] = ()
+
+
+class _Refresh(Shape, frozen=True):
+    auto_scaling_group_name: str
+    instance_refresh_id: str
+    status: str
+    start_time: datetime | None = None
+    percentage_complete: int = 0
+
+
+class _Predictive(Shape, frozen=True):
+    mode: str = "ForecastOnly"
+
+
+class _Policy(Shape, frozen=True):
+    auto_scaling_group_name: str
+    policy_name: str
+    policy_type: str = "SimpleScaling"
+    enabled: bool = True
+    predictive_scaling_configuration: _Predictive = _Predictive()
+
+
+class _Action(Shape, frozen=True):
+    auto_scaling_group_name: str
+    scheduled_action_name: str
+    recurrence: str = ""
+    time_zone: str = "UTC"
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    desired_capacity: int | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """A region's answers by name of the group. `refreshes` None: they are not known, those of before hold."""
+
+    warm: Mapping[str, tuple[shapes.Member, ...]]
+    refreshes: Mapping[str, InstanceRefresh] | None
+    policies: Mapping[str, tuple[ScalingPolicy, ...]]
+    schedules: Mapping[str, tuple[ScheduledAction, ...]]
+    nodegroups: Mapping[str, shapes.Nodegroup]
+
+    def added(self, group: NodeGroup, item: Mapping[str, Any], before: NodeGroup | None) -> NodeGroup:
+        """The group with all that this module knows of it. Raises msgspec.ValidationError, which names the field."""
+        told = shapes.read(item, _Group)
+        refreshes = self.refreshes
+        known = (before.refresh if before else None) if refreshes is None else refreshes.get(group.name)
+        healthy = told.instance_maintenance_policy
+        return msgspec.structs.replace(
+            group,
+            status=told.status,
+            warm_pool=_warm_pool(told),
+            protects_new_instances=told.new_instances_protected_from_scale_in,
+            zone_distribution=told.availability_zone_distribution.capacity_distribution_strategy,
+            capacity_rebalance=told.capacity_rebalance,
+            max_instance_lifetime_s=told.max_instance_lifetime or None,
+            min_healthy_percent=_limit(healthy.min_healthy_percentage),
+            max_healthy_percent=_limit(healthy.max_healthy_percentage),
+            refresh=known,
+            managed=_managed(self.nodegroups.get(group.name)),
+            scaling_policies=self.policies.get(group.name, ()),
+            scheduled_actions=self.schedules.get(group.name, ()),
+        )
+
+
+def read(
+    warm_pools: Mapping[str, Any],
+    refreshes: Iterable[Any] | None,
+    policies: Iterable[Any],
+    schedules: Iterable[Any],
+    nodegroups: Mapping[str, shapes.Nodegroup],
+) -> tuple[State, list[str]]:
+    """Answers by their keys' values, and one sentence for each item that cannot be read. `refreshes` None: not known."""
+    pools: dict[str, tuple[shapes.Member, ...]] = {}
+    problems: list[str] = []
+    for name in sorted(warm_pools):
+        found, wrong = shapes.read_all([warm_pools[name]], _WarmPoolAnswer, f"WarmPools.{name}")
+        pools.update((name, pool.instances) for pool in found)
+        problems += wrong
+    current, p1 = shapes.read_all(refreshes or (), _Refresh, "InstanceRefreshes")
+    asked, p2 = shapes.read_all(policies, _Policy, "ScalingPolicies")
+    planned, p3 = shapes.read_all(schedules, _Action, "ScheduledUpdateGroupActions")
+    going = {one.auto_scaling_group_name: _refresh(one) for one in current if one.status in REFRESHING}
+    return State(
+        warm=pools,
+        refreshes=None if refreshes is None else going,
+        policies=_by_group((one.auto_scaling_group_name, _policy(one)) for one in asked),
+        schedules=_by_group((one.auto_scaling_group_name, _action(one)) for one in planned),
+        nodegroups=nodegroups,
+    ), [*problems, *p1, *p2, *p3]
+
+
+T = TypeVar("T")
+
+
+def _by_group(items: Iterable[tuple[str, T]]) -> dict[str, tuple[T, ...]]:
+    found: dict[str, list[T]] = defaultdict(list)
+    for group, item in items:
+        found[group].append(item)
+    return {group: tuple(mine) for group, mine in found.items()}
+
+
+def _limit(value: int | None) -> int | None:
+    """-1 is AWS's word for one that was taken back."""
+    return None if value is None or value < 0 else value
+
+
+def _warm_pool(told: _Group) -> WarmPool | None:
+    pool = told.warm_pool_configuration
+    if pool is None:
+        return None
+    return WarmPool(
+        state=pool.pool_state,
+        size=told.warm_pool_size,
+        min_size=pool.min_size,
+        max_prepared=_limit(pool.max_group_prepared_capacity),
+        reuses=pool.instance_reuse_policy.reuse_on_scale_in,
+        deleting=pool.status == "PendingDelete",
+    )
+
+
+def _refresh(told: _Refresh) -> InstanceRefresh:
+    return InstanceRefresh(
+        id=told.instance_refresh_id, status=told.status, started_at=told.start_time, percent=told.percentage_complete
+    )
+
+
+def _policy(told: _Policy) -> ScalingPolicy:
+    return ScalingPolicy(
+        name=told.policy_name,
+        kind=told.policy_type,
+        enabled=told.enabled,
+        forecasts_only=told.policy_type == "PredictiveScaling" and told.predictive_scaling_configuration.mode == "ForecastOnly",
+    )
+
+
+def _action(told: _Action) -> ScheduledAction:
+    return ScheduledAction(
+        name=told.scheduled_action_name,
+        recurrence=told.recurrence,
+        time_zone=told.time_zone,
+        starts_at=told.start_time,
+        ends_at=told.end_time,
+        min_size=told.min_size,
+        max_size=told.max_size,
+        desired=told.desired_capacity,
+    )
+
+
+def _managed(told: shapes.Nodegroup | None) -> ManagedNodeGroup | None:
+    if told is None:
+        return None
+    issues = tuple(f"{issue.code}: {issue.message}" for issue in told.health.issues)
+    return ManagedNodeGroup(name=told.nodegroup_name, status=told.status, issues=issues)
