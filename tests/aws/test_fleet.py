@@ -215,7 +215,7 @@ class TestSilence:
             RegionView(name=WEST, known=False, problem=str(error)),
         )
         assert [one.key for one in found.groups] == ["us-east-1/g"]
-        assert texts(found, Code.REGION_SILENT) == [f"region us-west-2 did not answer: {error}"]
+        assert texts(found, Code.REGION_SILENT) == [f"region us-west-2 did not answer, nothing is known of it: {error}"]
 
     def test_a_region_whose_groups_are_an_error_is_unknown(self) -> None:
         found = reduce({HOME: {"AutoScalingGroups": "no answer", "InstanceTypes": []}})

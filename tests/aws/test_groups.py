@@ -44,15 +44,14 @@ def create(autoscaling: Any, name: str, tags: dict[str, str]) -> None:
 
 @pytest.mark.feature("FS-01")
 def test_finds_groups_with_both_tags_on_all_pages(autoscaling: Any) -> None:
-    """moto answers 50 groups a page."""
-    for number in range(52):
-        create(autoscaling, f"g{number:02}", OURS)
+    for number in range(102):
+        create(autoscaling, f"g{number:03}", OURS)
     create(autoscaling, "half", {"k8s.io/cluster-autoscaler/enabled": "true"})
     create(autoscaling, "other", {"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/test": "owned"})
 
     found = groups.describe(HOME, CLUSTER)
 
-    assert [item["AutoScalingGroupName"] for item in found] == [f"g{number:02}" for number in range(52)]
+    assert [item["AutoScalingGroupName"] for item in found] == [f"g{number:03}" for number in range(102)]
 
 
 @pytest.mark.feature("FS-01")
@@ -72,12 +71,37 @@ def test_another_region_has_other_groups(autoscaling: Any) -> None:
 
 
 @pytest.mark.feature("FS-01")
-def test_asks_for_both_tags_at_once(answer: Stubber) -> None:
+def test_asks_for_both_tags_at_once_a_hundred_groups_a_page(autoscaling: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Filters are joined with AND by AWS; one filter with both values would be OR."""
-    both = [{"Name": "tag-key", "Values": [tag]} for tag in OURS]
-    answer.add_response("describe_auto_scaling_groups", {"AutoScalingGroups": []}, {"Filters": both})
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(clients, "pages", lambda *call, **request: asked.append(request) or iter(()))
 
     assert groups.describe(HOME, CLUSTER) == []
+
+    both = [{"Name": "tag-key", "Values": [tag]} for tag in OURS]
+    assert {"Filters": both, "MaxRecords": 100} in asked
+    assert {"Filters": [{"Name": "tag:KubernetesCluster", "Values": [CLUSTER]}], "MaxRecords": 100} in asked
+
+
+@pytest.mark.feature("FS-01")
+@pytest.mark.parametrize("role", ["KubernetesRole", "Role"])
+@pytest.mark.parametrize("value", ["worker", "kubernetes-minion"])
+def test_finds_groups_by_the_tags_of_kubernetes_ec2_autoscaler(autoscaling: Any, role: str, value: str) -> None:
+    """The cluster's name and a worker's role: both values count, and either alone is not enough."""
+    create(autoscaling, "worker", {"KubernetesCluster": CLUSTER, role: value})
+    create(autoscaling, "master", {"KubernetesCluster": CLUSTER, role: "master"})
+    create(autoscaling, "no-role", {"KubernetesCluster": CLUSTER})
+    create(autoscaling, "other", {"KubernetesCluster": "test", role: value})
+    create(autoscaling, "no-cluster", {role: value})
+
+    assert [item["AutoScalingGroupName"] for item in groups.describe(HOME, CLUSTER)] == ["worker"]
+
+
+@pytest.mark.feature("FS-01")
+def test_a_group_that_is_found_in_several_ways_is_one(autoscaling: Any) -> None:
+    create(autoscaling, "both", {**OURS, "KubernetesCluster": CLUSTER, "Role": "worker"})
+
+    assert [item["AutoScalingGroupName"] for item in groups.describe(HOME, CLUSTER, ["both"])] == ["both"]
 
 
 @pytest.mark.feature("FS-01")

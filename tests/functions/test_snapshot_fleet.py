@@ -2,10 +2,10 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -136,39 +136,72 @@ def test_all_regions_are_asked_at_once(account: Account, monkeypatch: pytest.Mon
     assert [group.key for group in run(account).groups] == ["us-east-1/workers", "us-west-2/workers"]
 
 
-@pytest.mark.feature("FS-01")
-def test_a_region_that_hangs_is_unknown_and_stops_no_other(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for its thread, neither the run nor the end of the process."""
-    run(account)
+Hang = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def hang(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hang]:
+    """From now on a region does not answer an operation, and its time is over when the answer of that key is waited for."""
     released = threading.Event()
-    describe = groups.describe
     threads: list[threading.Thread] = []
 
-    def hangs(region: str, *rest: Any) -> Any:
-        if region == WEST:
+    def begin(region: str, operation: str, key: str) -> None:
+        pages, answer, hangs = clients.pages, reader.RegionRead.answer, threading.Event()
+
+        def asked(service: str, where: str, name: str, **request: Any) -> Any:
+            if (where, name) != (region, operation):
+                return pages(service, where, name, **request)
             threads.append(threading.current_thread())
+            hangs.set()
             released.wait()
-            raise AwsUnavailable(WEST, "autoscaling:DescribeAutoScalingGroups", "it hung")
-        return describe(region, *rest)
+            raise AwsUnavailable(where, clients.action_of(service, where, name), "it hung")
 
-    def time_is_over(futures: Iterable[Future[Any]], timeout: float) -> Any:
-        assert timeout == reader.WAIT_S
-        return wait(futures, return_when=FIRST_COMPLETED)
+        def waited_for(reading: reader.RegionRead, wanted: str) -> Any:
+            if (reading.region, wanted) == (region, key):
+                assert hangs.wait(5)
+                reading.ends_at = monotonic()
+            return answer(reading, wanted)
 
-    monkeypatch.setattr(groups, "describe", hangs)
-    monkeypatch.setattr(reader, "wait", time_is_over)
+        monkeypatch.setattr(clients, "pages", asked)
+        monkeypatch.setattr(reader.RegionRead, "answer", waited_for)
+
+    yield begin
+    released.set()
+    for thread in threads:
+        thread.join()
+        assert thread.daemon, "the end of the process would wait for it"
+
+
+@pytest.mark.feature("FS-01")
+def test_a_region_that_hangs_is_unknown_after_its_own_deadline_and_stops_no_other(account: Account, hang: Hang) -> None:
+    run(account)
+    hang(WEST, "describe_auto_scaling_groups", "AutoScalingGroups")
     create(HOME, "more")
-    try:
-        found = run(account)
-    finally:
-        released.set()
+    account.pass_s(180)
+
+    found = run(account)
 
     east, west = found.regions
-    assert (east.known, west.known) == (True, False)
-    assert "no answer within 40 s" in west.problem
+    assert (east.known, west.known, west.as_of) == (True, False, NOW)
+    assert "AutoScalingGroups failed: no answer within 40 s" in west.problem
     assert [group.key for group in found.groups] == ["us-east-1/more", "us-east-1/workers", "us-west-2/workers"]
-    assert [thread.daemon for thread in threads] == [True]
-    threads[0].join()
+    (warning,) = [one.text for one in found.warnings if one.code is Code.REGION_SILENT]
+    assert warning.startswith("region us-west-2 did not answer, what is known of it is 180 s old: ")
+
+
+@pytest.mark.feature("FS-01")
+def test_of_a_region_that_hangs_later_all_is_known_that_it_gave(account: Account, hang: Hang) -> None:
+    """Its groups came, its instances do not."""
+    hang(WEST, "describe_instances", "Reservations")
+
+    found = run(account)
+
+    assert all(view.known for view in found.regions)
+    assert [group.key for group in found.groups] == ["us-east-1/workers", "us-west-2/workers"]
+    assert (
+        "region us-west-2: Reservations is not known: region us-west-2: Reservations failed: no answer within 40 s"
+        in "\n".join(warning.text for warning in found.warnings)
+    )
 
 
 @pytest.mark.feature("FS-01")

@@ -37,9 +37,15 @@ def reduce(
         answer = answers[region]
         problem = str(answer) if isinstance(answer, Exception | str) else _problem(answer, "AutoScalingGroups")
         if problem or isinstance(answer, Exception | str):
-            regions.append(_unknown(region, problem, previous))
+            view = _unknown(region, problem, previous)
+            regions.append(view)
             found += [group for group in previous.groups if group.region == region] if previous else []
-            warnings.append(Reason(code=Code.REGION_SILENT, text=f"region {region} did not answer: {problem}"))
+            age = (
+                f"what is known of it is {(taken_at - view.as_of).total_seconds():.0f} s old"
+                if view.as_of
+                else "nothing is known of it"
+            )
+            warnings.append(Reason(code=Code.REGION_SILENT, text=f"region {region} did not answer, {age}: {problem}"))
             continue
         regions.append(RegionView(name=region, known=True, as_of=taken_at))
         here, troubles = _region(region, cluster, taken_at, answer, named, previous)

@@ -1,14 +1,19 @@
 """Which Auto Scaling groups are the cluster's, and what they did of late."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from spillway import clock
-from spillway.aws import clients
+from spillway.aws import clients, parallel
 
 DISCOVERY = "k8s.io/cluster-autoscaler/"  # Cluster Autoscaler's tags, so that a cluster can change over and back
+# kubernetes-ec2-autoscaler's tags, autoscaler/autoscaling_groups.py: the cluster's name, and one of two tags for the role
+OWNER, ROLES, WORKERS = "KubernetesCluster", ("KubernetesRole", "Role"), ("worker", "kubernetes-minion")
+PAGE = 100  # the most groups that a page of DescribeAutoScalingGroups holds; without being asked for them it holds 50
 NAMES_PER_CALL = 50  # DescribeAutoScalingGroups refuses more names
 IDS_PER_CALL = 50  # and DescribeScalingActivities more ids
 WINDOW = timedelta(hours=3)  # a refusal of long ago tells nothing of now; Cluster Autoscaler forgets after 3 h, too
@@ -32,20 +37,35 @@ def tags(group: Mapping[str, Any]) -> dict[str, str]:
 
 
 def belongs(group: Mapping[str, Any], cluster: str) -> bool:
-    return set(discovery_tags(cluster)) <= tags(group).keys()
+    """By both discovery tags, or by those of kubernetes-ec2-autoscaler, whose values count."""
+    mine = tags(group)
+    if set(discovery_tags(cluster)) <= mine.keys():
+        return True
+    return mine.get(OWNER) == cluster and any(mine.get(role) in WORKERS for role in ROLES)
 
 
 def describe(region: str, cluster: str, names: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """All groups with both discovery tags, and those of `names` that exist, by name; raises AwsForbidden or AwsUnavailable."""
-    filters = [{"Name": "tag-key", "Values": [tag]} for tag in discovery_tags(cluster)]
-    found = {
-        item["AutoScalingGroupName"]: item
-        for page in clients.pages("autoscaling", region, "describe_auto_scaling_groups", Filters=filters)
-        for item in page["AutoScalingGroups"]
-        if belongs(item, cluster)
-    }
-    found |= by_name(region, [name for name in names if name not in found])
+    """The groups that belong to the cluster, and those of `names` that exist, each once, by name.
+
+    All ways of finding them are asked at once. Raises AwsForbidden or AwsUnavailable.
+    """
+    filters = [
+        [{"Name": "tag-key", "Values": [tag]} for tag in discovery_tags(cluster)],
+        [{"Name": f"tag:{OWNER}", "Values": [cluster]}],
+    ]
+    tagged = [parallel.begin(partial(_tagged, region, each)) for each in filters]
+    found = by_name(region, names)
+    found |= {item["AutoScalingGroupName"]: item for future in tagged for item in future.result() if belongs(item, cluster)}
     return [found[name] for name in sorted(found)]
+
+
+def _tagged(region: str, filters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The groups that pass all filters."""
+    return [
+        item
+        for page in clients.pages("autoscaling", region, "describe_auto_scaling_groups", Filters=filters, MaxRecords=PAGE)
+        for item in page["AutoScalingGroups"]
+    ]
 
 
 def by_name(region: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -58,9 +78,24 @@ def by_name(region: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
+@dataclass(frozen=True)
+class Activities:
+    """`items` newest first; `is_whole`: nothing that began or ended since then is missing."""
+
+    items: list[dict[str, Any]]
+    is_whole: bool
+
+
 def activities(
     region: str, group: str | None = None, since: datetime | None = None, max_pages: int = 3, ids: Collection[str] = ()
 ) -> list[dict[str, Any]]:
+    """The items of `read_activities`."""
+    return read_activities(region, group, since, max_pages, ids).items
+
+
+def read_activities(
+    region: str, group: str | None = None, since: datetime | None = None, max_pages: int = 3, ids: Collection[str] = ()
+) -> Activities:
     """Scaling activities of a group (None: of all groups), newest first, that began since `since` (default: 3 hours ago).
 
     AWS lists those in progress first, then by start time: reading goes on to the first page with one that ended before
@@ -72,16 +107,17 @@ def activities(
     request = {"AutoScalingGroupName": group} if group else {}
     answers = clients.pages("autoscaling", region, "describe_scaling_activities", **request)
     found: list[dict[str, Any]] = []
+    is_whole = True
     for page in islice(answers, max_pages):
         young = [item for item in page["Activities"] if _touched(item) >= oldest]
         found += young
-        if len(young) < len(page["Activities"]):
+        if is_whole := len(young) < len(page["Activities"]) or not page.get("NextToken"):
             break
     missing = sorted(set(ids) - {item["ActivityId"] for item in found})
     for batch in batches(missing, IDS_PER_CALL):
         by_id = clients.pages("autoscaling", region, "describe_scaling_activities", ActivityIds=list(batch), **request)
         found += [item for page in by_id for item in page["Activities"]]
-    return found
+    return Activities(found, is_whole)
 
 
 def _touched(activity: Mapping[str, Any]) -> datetime:

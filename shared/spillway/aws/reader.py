@@ -1,24 +1,22 @@
-"""Reads all regions at once. A region that does not answer, or not in time, is an error in its place; what a region
-answers besides its groups is optional: an error stands in place of that one answer."""
+"""Reads all regions at once, each against its own deadline. A region whose groups do not come is an error in its place; what
+a region answers besides its groups is optional: an error stands in place of that one answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from functools import partial
-from threading import Thread
-from typing import Any, TypeVar
+from time import monotonic
+from typing import Any
 
-from spillway.aws import clients, definitions, groups, market
+from spillway.aws import activities, clients, definitions, groups, market, parallel
 from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 
-WAIT_S = 40
-"""For all regions together: less than the function's timeout, with room to store what the others said."""
-_CALLS_AT_ONCE = 8
+ANSWER_S = 40
+"""For a region, from its first call: less than the function's timeout, with room to store what has come."""
 _NAMES_PER_FILTER = 200  # EC2 refuses more values of a filter
 _ALIVE = ["pending", "running", "shutting-down", "stopping", "stopped"]
 
 Item = Mapping[str, Any]
-T = TypeVar("T")
 
 
 def read(
@@ -37,53 +35,63 @@ def read(
         except AwsError as error:
             return error
 
-    reading = {region: _begin(partial(one, region)) for region in regions}
-    wait(reading.values(), timeout=WAIT_S)
-    return {region: future.result() if future.done() else _late(region) for region, future in reading.items()}
+    reading = {region: parallel.begin(partial(one, region)) for region in regions}
+    return {region: future.result() for region, future in reading.items()}
 
 
-def _begin(call: Callable[[], T]) -> "Future[T]":
-    """In a thread that nobody has to wait for: an executor's would be waited for at the end of the process."""
-    future: Future[T] = Future()
+class RegionRead:
+    """Questions to one region, all of them open at once. None is waited for after `ends_at`, in seconds of `monotonic`."""
 
-    def run() -> None:
+    def __init__(self, region: str) -> None:
+        self.region = region
+        self._asked: dict[str, Future[Any]] = {}
+        self.ends_at = monotonic() + ANSWER_S
+
+    def ask(self, key: str, call: Callable[[], Any]) -> None:
+        self._asked[key] = parallel.begin(call)
+
+    def answer(self, key: str) -> Any:
+        """Waits for it; raises AwsError."""
         try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
+            return self._asked[key].result(max(0.0, self.ends_at - monotonic()))
+        except TimeoutError:
+            raise AwsUnavailable(self.region, key, f"no answer within {ANSWER_S} s") from None
 
-    Thread(target=run, daemon=True).start()
-    return future
+    def items(self, key: str) -> Sequence[Item]:
+        """None where the answer is an error, which stands among `answers`."""
+        found = self._answer_or_error(key)
+        return () if isinstance(found, AwsError) else found
 
+    def answers(self) -> dict[str, Any]:
+        return {key: self._answer_or_error(key) for key in self._asked}
 
-def _late(region: str) -> AwsUnavailable:
-    return AwsUnavailable(region, "autoscaling:DescribeAutoScalingGroups", f"no answer within {WAIT_S} s")
+    def _answer_or_error(self, key: str) -> Any:
+        try:
+            return self.answer(key)
+        except AwsError as error:
+            return error
 
 
 def _read_region(region: str, cluster: str, names: Sequence[str], before: Mapping[str, NodeGroup]) -> dict[str, Any]:
-    """Raises AwsForbidden or AwsUnavailable when the groups cannot be listed."""
-    items = groups.describe(region, cluster, names)
-    answers: dict[str, Any] = {"AutoScalingGroups": items}
+    """In three waves: the groups, what they name, and what that names. Raises AwsError when the groups cannot be listed."""
+    reading = RegionRead(region)
+    ask = reading.ask
+    ask("AutoScalingGroups", lambda: groups.describe(region, cluster, names))
+    items = reading.answer("AutoScalingGroups")
 
-    def ask(key: str, call: Callable[[], Any]) -> Any:
-        try:
-            answers[key] = call()
-        except AwsError as error:
-            answers[key] = error
-            return ()
-        return answers[key]
-
-    ask("Activities", lambda: _activities(region, items, before))
+    ask("Activities", lambda: activities.of_groups(region, _wanted(region, items, before)))
     ask("Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item["Instances"]]))
-    versions = ask("LaunchTemplateVersions", lambda: definitions.launch_template_versions(region, items))
-    configurations = ask("LaunchConfigurations", lambda: definitions.launch_configurations(region, items))
+    ask("LaunchTemplateVersions", lambda: definitions.launch_template_versions(region, items))
+    ask("LaunchConfigurations", lambda: definitions.launch_configurations(region, items))
     ask("Nodegroups", lambda: definitions.nodegroups(region, items))
+
+    versions, configurations = reading.items("LaunchTemplateVersions"), reading.items("LaunchConfigurations")
     types = definitions.type_names(items, versions, configurations)
     ask("InstanceTypes", lambda: definitions.instance_types(region, types))
     ask("OnDemandPrices", lambda: market.on_demand_prices(region, types))
     if any(may_be_spot(item) for item in items) or any(map(_is_spot, (*versions, *configurations))):
         ask("SpotPriceHistory", lambda: market.spot_prices(region, types))
-    return answers
+    return reading.answers()
 
 
 def is_restless(item: Item) -> bool:
@@ -105,8 +113,8 @@ def _is_spot(definition: Item) -> bool:
     return bool(definition.get("SpotPrice") or options.get("MarketType") == "spot")
 
 
-def _activities(region: str, items: Sequence[Item], before: Mapping[str, NodeGroup]) -> list[Item]:
-    """Of groups that are restless, had a failure, or had a launch whose end nobody has seen."""
+def _wanted(region: str, items: Sequence[Item], before: Mapping[str, NodeGroup]) -> dict[str, tuple[str, ...]]:
+    """Groups that are restless, had a failure, or had launches whose end nobody has seen; the ids of the latter by name."""
     wanted: dict[str, tuple[str, ...]] = {}
     for item in items:
         name = item["AutoScalingGroupName"]
@@ -114,25 +122,19 @@ def _activities(region: str, items: Sequence[Item], before: Mapping[str, NodeGro
         ids = known.launching_ids if known else ()
         if is_restless(item) or ids or (known and known.failures):
             wanted[name] = ids
-    with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
-        read = pool.map(lambda name: groups.activities(region, name, ids=wanted[name]), wanted)
-        return [one for found in read for one in found]
+    return wanted
 
 
 def _reservations(region: str, names: Sequence[str]) -> list[Item]:
     """Instances of the groups by Auto Scaling's tag: a call that names an id that is gone would be refused whole."""
-    return [
-        reservation
-        for batch in groups.batches(names, _NAMES_PER_FILTER)
-        for page in clients.pages(
-            "ec2",
-            region,
-            "describe_instances",
-            Filters=[
-                {"Name": "tag:aws:autoscaling:groupName", "Values": list(batch)},
-                {"Name": "instance-state-name", "Values": _ALIVE},
-            ],
-            MaxResults=1000,
-        )
-        for reservation in page["Reservations"]
-    ]
+
+    def of(batch: Sequence[str]) -> list[Item]:
+        filters = [
+            {"Name": "tag:aws:autoscaling:groupName", "Values": list(batch)},
+            {"Name": "instance-state-name", "Values": _ALIVE},
+        ]
+        pages = clients.pages("ec2", region, "describe_instances", Filters=filters, MaxResults=1000)
+        return [reservation for page in pages for reservation in page["Reservations"]]
+
+    found = parallel.each(of, list(groups.batches(names, _NAMES_PER_FILTER)))
+    return [reservation for batch in found for reservation in batch]
