@@ -1,7 +1,7 @@
 """What a group launches: instance types and market, whichever of AWS's four ways the group says it in."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spillway.aws.shapes import (
     Group,
@@ -88,9 +88,7 @@ def of_group(group: Group, definitions: Definitions) -> Launch:
         raise Unreadable(
             f"the group counts in {group.desired_capacity_type}, not in instances: set DesiredCapacityType to units"
         )
-    if group.capacity_reservation_specification.capacity_reservation_preference == _ONLY:
-        return Launch(types=launch.types, least=launch.least, data=launch.data, capacity_type=CapacityType.RESERVED)
-    return launch
+    return replace(launch, capacity_type=CapacityType.RESERVED) if _is_reserved(group, launch.data) else launch
 
 
 def market(group: Group) -> CapacityType:
@@ -99,8 +97,27 @@ def market(group: Group) -> CapacityType:
     return CapacityType.SPOT if policy and policy.instances_distribution.is_spot else CapacityType.ON_DEMAND
 
 
+def _is_reserved(group: Group, template: LaunchData) -> bool:
+    """Whether a launch can succeed in a capacity reservation only.
+
+    A template's target by id is refused when it is full; one by resource group falls back to on-demand, and so does a
+    preference for open ones. Source: EC2 User Guide, "Launch instances into Capacity Reservations in a group"; Auto Scaling
+    API, CapacityReservationSpecification.
+    """
+    own = group.capacity_reservation_specification.capacity_reservation_preference
+    if own not in _LEFT_TO_THE_TEMPLATE:
+        return own == _ONLY
+    said = template.capacity_reservation_specification
+    return (
+        said.capacity_reservation_preference == _ONLY
+        or bool(said.capacity_reservation_target.ids)
+        or template.instance_market_options.market_type == _BLOCK
+    )
+
+
 _ONLY = "capacity-reservations-only"
-_MARKETS = {"spot": CapacityType.SPOT, "capacity-block": CapacityType.RESERVED}
+_LEFT_TO_THE_TEMPLATE = frozenset({"", "default"})
+_BLOCK = "capacity-block"
 
 
 def _is(version: LaunchTemplateVersion, reference: TemplateReference) -> bool:
@@ -110,9 +127,8 @@ def _is(version: LaunchTemplateVersion, reference: TemplateReference) -> bool:
 
 
 def _single(data: LaunchData) -> Launch:
-    capacity_type = _MARKETS.get(data.instance_market_options.market_type, CapacityType.ON_DEMAND)
-    if data.capacity_reservation_specification.capacity_reservation_preference == _ONLY:
-        capacity_type = CapacityType.RESERVED
+    is_spot = data.instance_market_options.market_type == "spot"
+    capacity_type = CapacityType.SPOT if is_spot else CapacityType.ON_DEMAND
     share = 0.0 if capacity_type is CapacityType.SPOT else 1.0
     if data.instance_type:
         return Launch(types=(data.instance_type,), data=data, capacity_type=capacity_type, on_demand_share=share)

@@ -75,8 +75,28 @@ class Process(Shape, frozen=True):
     process_name: str
 
 
+class ReservationTarget(Shape, frozen=True):
+    """Of a launch template one id or resource group, of an Auto Scaling group any number of each."""
+
+    capacity_reservation_id: str = ""
+    capacity_reservation_resource_group_arn: str = ""
+    capacity_reservation_ids: tuple[str, ...] = ()
+    capacity_reservation_resource_group_arns: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        own = (self.capacity_reservation_id,) if self.capacity_reservation_id else ()
+        return (*own, *self.capacity_reservation_ids)
+
+    @property
+    def group_arns(self) -> tuple[str, ...]:
+        own = (self.capacity_reservation_resource_group_arn,) if self.capacity_reservation_resource_group_arn else ()
+        return (*own, *self.capacity_reservation_resource_group_arns)
+
+
 class ReservationPreference(Shape, frozen=True):
     capacity_reservation_preference: str = ""
+    capacity_reservation_target: ReservationTarget = ReservationTarget()
 
 
 class Group(Shape, frozen=True):
@@ -214,6 +234,35 @@ class SpotPrice(Shape, frozen=True):
     spot_price: str
     timestamp: datetime
     product_description: str = "Linux/UNIX"
+
+
+class CapacityReservation(Shape, frozen=True):
+    """On-demand or a block; the instances that use it are those that are not available."""
+
+    capacity_reservation_id: str
+    instance_type: str
+    availability_zone: str
+    total_instance_count: int
+    available_instance_count: int
+    state: str
+    instance_match_criteria: str = "open"
+    reservation_type: str = "default"
+    start_date: datetime | None = None
+    end_date: datetime | None = None
+
+
+class ServiceQuota(Shape, frozen=True):
+    quota_code: str
+    quota_name: str
+    value: float
+
+
+class MetricData(Shape, frozen=True):
+    """One metric's points; our `id` is the quota's code as CloudWatch takes ids."""
+
+    id: str
+    timestamps: tuple[datetime, ...] = ()
+    values: tuple[float, ...] = ()
 
 
 class EksTaint(msgspec.Struct, frozen=True):
