@@ -1,10 +1,9 @@
-"""What AWS says when it refuses a launch, and how far that reaches."""
+"""What an activity tells of a launch that AWS refused, and when."""
 
 import pytest
 
 from spillway.aws import failures
-from spillway.aws.failures import Failure
-from spillway.model.fleet import FailureClass, Scope
+from spillway.model.fleet import CapacityType, FailureClass, Scope
 from tests.aws.answers import NOW, activity
 
 ZONAL = (
@@ -12,76 +11,17 @@ ZONAL = (
     "will be working on provisioning additional capacity. You can currently get p3.16xlarge capacity by not specifying an "
     "Availability Zone in your request or choosing us-east-1b, us-east-1c. Launching EC2 instance failed."
 )
-VCPU = (
-    "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the "
-    "specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to "
-    "this limit. Launching EC2 instance failed."
-)
-INSTANCES = (
-    "You have requested more instances (7) than your current instance limit of 6 allows for the specified instance type. "
-    "Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. "
-    "Launching EC2 instance failed."
-)
 SPOT_NONE = (
     "Could not launch Spot Instances. InsufficientInstanceCapacity - There is no Spot capacity available that matches your "
     "request. Launching EC2 instance failed."
-)
-UNFULFILLABLE = (
-    "Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration. "
-    "Please adjust your request and try again. Launching EC2 instance failed."
 )
 VOLUMES = (
     "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
     "Client.VolumeLimitExceeded: Volume limit exceeded"
 )
-NOT_IN_ZONE = (
-    "Could not launch Spot Instances. InvalidFleetConfiguration - Your requested instance type (g4dn.xlarge) is not supported "
-    "in your requested Availability Zone (us-east-1e). Launching EC2 instance failed."
-)
-SPOT_PRICE = (
-    "Your Spot request price of 0.001 is lower than the minimum required Spot request fulfillment price of 0.0031. "
-    "Launching EC2 instance failed."
-)
-
-KNOWN = {
-    ZONAL: Failure(FailureClass.CAPACITY, Scope.ZONE, "us-east-1a"),
-    ZONAL.replace("us-east-1a)", "us-west-2-lax-1a)"): Failure(FailureClass.CAPACITY, Scope.ZONE, "us-west-2-lax-1a"),
-    "Insufficient capacity. Launching EC2 instance failed.": Failure(FailureClass.CAPACITY, Scope.GROUP),
-    SPOT_NONE: Failure(FailureClass.CAPACITY, Scope.GROUP),
-    "There is no Spot capacity available that matches your request. Launching EC2 instance failed.": Failure(
-        FailureClass.CAPACITY, Scope.GROUP
-    ),
-    UNFULFILLABLE: Failure(FailureClass.CAPACITY, Scope.GROUP),
-    VCPU: Failure(FailureClass.QUOTA, Scope.QUOTA),
-    "Could not launch On-Demand Instances. VcpuLimitExceeded - " + VCPU: Failure(FailureClass.QUOTA, Scope.QUOTA),
-    INSTANCES: Failure(FailureClass.QUOTA, Scope.QUOTA),
-    "Max spot instance count exceeded. Placing Spot instance request failed.": Failure(FailureClass.QUOTA, Scope.QUOTA),
-    "Max spot instance count exceeded. Launching EC2 instance failed.": Failure(FailureClass.QUOTA, Scope.QUOTA),
-    "Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count exceeded.": Failure(
-        FailureClass.QUOTA, Scope.QUOTA
-    ),
-    VOLUMES: Failure(FailureClass.VOLUME_LIMIT, Scope.REGION),
-    SPOT_PRICE: Failure(FailureClass.SPOT_PRICE, Scope.GROUP),
-    "Could not launch On-Demand Instances. InsufficientFreeAddressesInSubnet - There are not enough free addresses in subnet "
-    "'subnet-1' to satisfy the requested number of instances.": Failure(FailureClass.ADDRESSES, Scope.GROUP),
-    NOT_IN_ZONE: Failure(FailureClass.CONFIGURATION, Scope.ZONE, "us-east-1e"),
-    "The requested configuration is currently not supported. Launching EC2 instance failed.": Failure(
-        FailureClass.CONFIGURATION, Scope.GROUP
-    ),
-    "The security group sg-1 does not exist. Launching EC2 instance failed.": Failure(FailureClass.CONFIGURATION, Scope.GROUP),
-    "The key pair ops does not exist. Launching EC2 instance failed.": Failure(FailureClass.CONFIGURATION, Scope.GROUP),
-    "The AMI ID ami-1 does not exist. Launching EC2 instance failed.": Failure(FailureClass.CONFIGURATION, Scope.GROUP),
-    "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InternalError: "
-    "Client error on launch": Failure(FailureClass.CONFIGURATION, Scope.GROUP),
-    "An instance was launched to aid in balancing the group's zones.": Failure(FailureClass.REBALANCE, Scope.ZONE),
-}
 
 
-@pytest.mark.parametrize("text", KNOWN, ids=lambda text: text[:40])
-def test_knows_how_far_a_refusal_reaches(text: str) -> None:
-    assert failures.classify(text) == KNOWN[text]
-
-
+@pytest.mark.feature("FS-08")
 def test_a_text_nobody_knows_is_kept_and_concerns_the_group() -> None:
     found = failures.of_activity(activity("The moon is in the wrong place."))
 
@@ -114,6 +54,14 @@ def test_a_zonal_failure_without_a_zone_in_its_text_takes_the_activitys() -> Non
     assert (found.scope, found.zone) == (Scope.ZONE, "us-east-1a")
 
 
+@pytest.mark.feature("FS-08")
+def test_a_failure_carries_the_zone_type_and_market_that_the_text_names() -> None:
+    found = failures.of_activity(activity("Could not launch Spot Instances. InsufficientInstanceCapacity - " + ZONAL))
+
+    assert found is not None
+    assert (found.zone, found.instance_type, found.capacity_type) == ("us-east-1a", "p3.16xlarge", CapacityType.SPOT)
+
+
 def test_details_that_are_no_json_name_no_zone() -> None:
     assert failures.zone_of({"Details": "none"}) == failures.zone_of({"Details": "[]"}) == failures.zone_of({}) == ""
 
@@ -126,7 +74,6 @@ NO_FAILURES = {
     "it ends an instance": activity(ZONAL, Description="Terminating EC2 instance: i-1"),
     "the spot request was cancelled": activity("Spot instance request: sir-1 has been cancelled.", "Cancelled"),
     "it was cancelled without a cause": activity("The launch is no longer needed.", "Cancelled"),
-    "desired was reached": activity("2 instance(s) are already running. Launching EC2 instance failed."),
     "somebody ended the instance": activity("Termination Reason: Client.UserInitiatedShutdown: User initiated shutdown"),
     "the spot request is young": activity("Placed Spot instance request: sir-1.", "WaitingForSpotInstanceId", 299),
     "the old spot request is for balance": activity("Placed.", "WaitingForSpotInstanceId", 900, **REBALANCING),
@@ -148,7 +95,7 @@ def test_a_spot_request_that_waits_for_five_minutes_is_a_failure() -> None:
     found = failures.of_activity(waiting, NOW)
 
     assert found is not None
-    assert (found.failure, found.scope) == (FailureClass.CAPACITY, Scope.GROUP)
+    assert (found.failure, found.scope) == (FailureClass.SPOT_FULFILMENT, Scope.OFFERING)
     assert failures.of_activity(waiting) is None, "without a clock nobody can say how long it has waited"
 
 

@@ -156,7 +156,7 @@ def test_the_refusal_is_remembered_for_the_plans_to_come(world: World) -> None:
 
     (refusal,) = memory.unavailable(world.table)
     assert (refusal.scope, refusal.key, refusal.times) == ("zone", "us-east-1/a/us-east-1a", 1)
-    assert refusal.reason.startswith("capacity: We currently do not have sufficient m5.large capacity")
+    assert refusal.reason.startswith("zonal_capacity: We currently do not have sufficient m5.large capacity")
 
 
 @pytest.mark.feature("SO-22")
@@ -222,7 +222,7 @@ def test_a_group_that_does_not_grow_without_a_word_is_passed_over_after_its_time
 
     assert world.desired() == 1
     (refusal,) = memory.unavailable(world.table)
-    assert (refusal.key, refusal.reason) == ("us-east-1/a", "unknown: nothing came within 120 s")
+    assert (refusal.key, refusal.reason) == ("us-east-1/a", "late: nothing came within 120 s")
 
 
 def test_instances_that_never_become_nodes_are_kept_alive_and_their_demand_goes_on(world: World) -> None:

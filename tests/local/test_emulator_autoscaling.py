@@ -130,7 +130,7 @@ def test_lack_of_capacity_is_a_failed_activity_in_the_words_of_aws(account: Acco
     assert len(failed) == 1
     failure = failures.of_activity(failed[0], account.clock.now())
     assert failure is not None
-    assert (failure.failure, failure.scope, failure.zone) == (FailureClass.CAPACITY, Scope.ZONE, "us-east-1b")
+    assert (failure.failure, failure.scope, failure.zone) == (FailureClass.ZONAL_CAPACITY, Scope.ZONE, "us-east-1b")
     assert account.kinds() == ["EC2 Instance Launch Unsuccessful"]
     assert account.states() == ["Pending"]
 
@@ -182,7 +182,7 @@ def test_the_quota_refuses_in_its_own_words(account: Account) -> None:
     failed = next(item for item in account.activities() if item["StatusCode"] == "Failed")
     failure = failures.of_activity(failed, account.clock.now())
     assert failure is not None
-    assert (failure.failure, failure.scope) == (FailureClass.QUOTA, Scope.QUOTA)
+    assert (failure.failure, failure.scope) == (FailureClass.VCPU_QUOTA, Scope.QUOTA)
 
 
 def test_ending_an_instance_takes_time_and_lowers_desired(account: Account) -> None:

@@ -1,113 +1,87 @@
-"""What the text of a refused launch means. AWS gives no code here: this table is the only place that reads prose.
-
-The first pattern that is found counts, so inner reasons stand before the wrappers that quote them.
-Sources of the texts: [D] the EC2 Auto Scaling User Guide, "Troubleshoot: EC2 instance launch failures", "AMI issues",
-"Availability Zone rebalancing"; [E] the EC2 API reference, "Error codes"; [S] texts seen in public issue threads
-(kops #15778, elastic-ci-stack-for-aws #851, cortex #1258, aws-ethereum-miner #23, deepracer-on-the-spot #55);
-[O] texts that kubernetes-ec2-autoscaler was written against (2016 to 2019).
-"""
+"""What an activity of an Auto Scaling group tells of a launch that AWS refused; `failure_table.py` knows the texts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from spillway.model.fleet import FailureClass, LaunchFailure, Scope
+from spillway.aws.failure_table import GENERAL, NO_FAILURE, ROWS, Row
+from spillway.model.fleet import CapacityType, FailureClass, LaunchFailure, Scope
 
 SPOT_WAIT = timedelta(seconds=300)  # a spot request that waits longer will not be filled soon [O]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """`zone` is "" when the text names none."""
+    """`zone` and `instance_type` are "", `capacity_type` is None when the text names none."""
 
     failure: FailureClass
     scope: Scope
     zone: str = ""
+    instance_type: str = ""
+    capacity_type: CapacityType | None = None
 
 
-_ZONE = r"\((?P<zone>[a-z]{2}[a-z0-9-]*-\d[a-z0-9-]*)\)"
+_WITHIN = r"(?:[^.]|\.(?=\S)){0,120}?"  # a sentence ends with a dot and a blank: types and prices have dots, too
 
-_TABLE: tuple[tuple[FailureClass, Scope, tuple[str, ...]], ...] = (
-    (FailureClass.CAPACITY, Scope.ZONE, (
-        rf"do not have sufficient \S+ capacity in the Availability Zone you requested {_ZONE}",  # [D]
-    )),
-    (FailureClass.CAPACITY, Scope.GROUP, (
-        r"InsufficientInstanceCapacity",  # [E] [S] of spot and on-demand fleets
-        r"no Spot capacity available that matches your request",  # [S]
-        r"UnfulfillableCapacity",  # [S]
-        r"Insufficient(Host|Outpost|ReservedInstance|CapacityBlock)?\s?Capacity\b",  # [E] [O]
-        r"ReservationCapacityExceeded",  # [E] the reservation is used up
-        r"Server\.SpotInstanceTermination",  # [D] reclaimed while it started
-    )),
-    (FailureClass.QUOTA, Scope.QUOTA, (
-        r"VcpuLimitExceeded",  # [E]
-        r"requested more vCPU capacity than your current vCPU limit",  # [S]
-        r"MaxSpotInstanceCountExceeded",  # [E]
-        r"Max spot instance count exceeded",  # [O] [S]
-        r"InstanceLimitExceeded",  # [E]
-        r"requested more instances \(\d+\) than your current instance limit",  # [O]
-    )),
-    (FailureClass.VOLUME_LIMIT, Scope.REGION, (  # a quota of the region, whatever the group
-        r"VolumeLimitExceeded",  # [E] [O]
-        r"Volume limit exceeded",  # [O]
-        r"MaxIOPSLimitExceeded",  # [E]
-    )),
-    (FailureClass.SPOT_PRICE, Scope.GROUP, (
-        r"SpotMaxPriceTooLow",  # [E]
-        r"lower than the minimum required Spot request fulfillment price",  # [D]
-    )),
-    (FailureClass.ADDRESSES, Scope.GROUP, (
-        r"InsufficientFreeAddressesInSubnet",  # [E]
-        r"InsufficientAddressCapacity",  # [E]
-        r"not enough free addresses in subnet",  # [E] the message of the first
-    )),
-    (FailureClass.CONFIGURATION, Scope.ZONE, (
-        rf"not supported in your requested Availability Zone {_ZONE}",  # [D] [S]
-        r"requested Availability Zone .*no longer supported",  # [D]
-    )),
-    (FailureClass.CONFIGURATION, Scope.GROUP, (  # until somebody changes the group
-        r"requested configuration is currently not supported",  # [D]
-        r"InvalidFleetConfig|InvalidLaunchTemplate",  # [E] [S]
-        r"security group \S+ does not exist|InvalidGroup\.NotFound|InvalidSecurityGroupID",  # [D] [E]
-        r"key pair \S+ does not exist|InvalidKeyPair",  # [D] [E]
-        r"AMI ID \S+ does not exist|AMI \S+ is pending|InvalidAMIID|image id \S+ does not exist",  # [D] [E]
-        r"subnet ID \S+ does not exist|InvalidSubnet",  # [E]
-        r"IAM ?Instance ?Profile",  # [E]
-        r"Client\.InternalError|KMSKey",  # [D] [E] the key of the volume cannot be used
-        r"not authorized to (perform|use)|UnauthorizedOperation|AuthFailure|OptInRequired",  # [E]
-        r"device name \S+ is invalid|invalid device name|block device mapping",  # [D]
-        r"placement group.* (may not|unknown|does not exist)|InvalidPlacementGroup",  # [D] [E]
-        r"architecture .*(does not match|not supported)",  # [D] [E]
-        r"InvalidParameter|InvalidUserData|MissingParameter|\bUnsupported\b",  # [E]
-        r"Lifecycle Action .*was abandoned",  # [D] a hook refused the instance
-        r"Client\.InstanceInitiatedShutdown",  # [D] it shut itself down at boot
-    )),
-    (FailureClass.REBALANCE, Scope.ZONE, (
-        r"aid in balancing the group's zones",  # [D] in the cause of the activity
-    )),
-)  # fmt: skip
 
-_PATTERNS = tuple(
-    (re.compile(pattern, re.IGNORECASE), failure, scope) for failure, scope, patterns in _TABLE for pattern in patterns
-)
+def _codes(rows: Iterable[Row]) -> dict[str, Row]:
+    return {code.lower(): row for row in rows for code in row.codes}
 
-# Launches that nobody misses: [O] a cancelled spot request, [D] desired was reached meanwhile, or somebody ended the instance.
-_NO_FAILURE = re.compile(
-    r"Spot instance request: \S+ has been cancelled|instance\(s\) are already running|Client\.UserInitiatedShutdown",
-    re.IGNORECASE,
-)
+
+def _wordings(rows: Iterable[Row]) -> tuple[tuple[re.Pattern[str], Row], ...]:
+    return tuple(
+        (re.compile(wording.replace("…", _WITHIN), re.IGNORECASE | re.DOTALL), row) for row in rows for wording in row.wordings
+    )
+
+
+_DECISIVE, _WORDINGS = _codes(ROWS), _wordings(ROWS)
+_GENERAL, _VAGUE = _codes(GENERAL), _wordings(GENERAL)
+_NO_FAILURE = re.compile("|".join(NO_FAILURE), re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)*")
+_ENCODED = re.compile(r"encoded authorization failure message:\s*\S*", re.IGNORECASE)  # letters without a meaning
+_MARKET = re.compile(r"could not launch (spot|on-demand) instances", re.IGNORECASE)
 
 
 def classify(text: str) -> Failure:
-    """Unknown texts are UNKNOWN and concern the group."""
-    for pattern, failure, scope in _PATTERNS:
+    """Decisive codes, wordings, general codes, in this order. Unknown texts are UNKNOWN and concern the group."""
+    text = _ENCODED.sub("", text)
+    named = _MARKET.search(text)
+    market = CapacityType(named[1].lower()) if named else None
+    row, match = _find(text)
+    if row is None:
+        return Failure(FailureClass.UNKNOWN, Scope.GROUP, capacity_type=market)
+    names = {key: value.lower() for key, value in match.groupdict().items() if value} if match else {}
+    return Failure(row.failure, row.scope, names.get("zone", ""), names.get("type", ""), row.market or market)
+
+
+def _find(text: str) -> tuple[Row | None, re.Match[str] | None]:
+    """The row that the text belongs to, and the wording that was found if it was one."""
+    words = _WORD.findall(text)
+    if row := _by_code(words, _DECISIVE):
+        return row, None
+    for pattern, row in _WORDINGS:
         if match := pattern.search(text):
-            return Failure(failure, scope, match.groupdict().get("zone") or "")
-    return Failure(FailureClass.UNKNOWN, Scope.GROUP)
+            return row, match
+    if row := _by_code(words, _GENERAL):
+        return row, None
+    return next(((row, match) for pattern, row in _VAGUE if (match := pattern.search(text))), (None, None))
+
+
+def _by_code(words: Iterable[str], codes: Mapping[str, Row]) -> Row | None:
+    """`Client.InvalidKMSKey.InvalidState` is looked up whole, without its side, and by the family before its last dots."""
+    for word in words:
+        parts = word.lower().split(".")
+        families = [parts[start:end] for start in (0, 1) for end in range(len(parts), start, -1)]
+        if parts[0] not in ("client", "server"):
+            families = [parts[:end] for end in range(len(parts), 0, -1)]
+        for family in families:
+            if row := codes.get(".".join(family)):
+                return row
+    return None
 
 
 def is_launch(activity: Mapping[str, Any]) -> bool:
@@ -154,7 +128,8 @@ def _stuck(activity: Mapping[str, Any], text: str, now: datetime | None) -> Laun
     started = moment(activity.get("StartTime"))
     if now is None or started is None or now - started < SPOT_WAIT:
         return None
-    return _failure(activity, Failure(FailureClass.CAPACITY, Scope.GROUP), text)
+    found = Failure(FailureClass.SPOT_FULFILMENT, Scope.OFFERING, capacity_type=CapacityType.SPOT)
+    return _failure(activity, found, text)
 
 
 def _failure(activity: Mapping[str, Any], found: Failure, text: str) -> LaunchFailure | None:
@@ -169,6 +144,8 @@ def _failure(activity: Mapping[str, Any], found: Failure, text: str) -> LaunchFa
         scope=found.scope,
         text=text,
         zone=found.zone or (zone_of(activity) if found.scope is Scope.ZONE else ""),
+        instance_type=found.instance_type,
+        capacity_type=found.capacity_type,
     )
 
 

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
 from spillway.model.cluster import Taint
-from spillway.model.market import Ceiling, Draw, Offering
 from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
+from spillway.model.market import Ceiling, Draw, Offering
 from spillway.model.reason import Reason
 
 
@@ -50,29 +50,61 @@ class Instance(Model, frozen=True):
 
 
 class FailureClass(StrEnum):
-    """What a refused launch means; the table of texts is `aws/failures.py`."""
+    """What a refused launch means; the table of texts is `aws/failure_table.py`."""
 
-    CAPACITY = "capacity"
-    QUOTA = "quota"
-    SPOT_PRICE = "spot_price"
-    ADDRESSES = "addresses"
+    ZONAL_CAPACITY = "zonal_capacity"
+    REGIONAL_CAPACITY = "regional_capacity"
+    CAPACITY = "capacity"  # of what the group asks for, AWS does not say where
+    SPOT_FULFILMENT = "spot_fulfilment"
+    SPOT_PRICE = "spot_price"  # the group's own maximum is too low
+    RESERVATION = "reservation"  # a capacity reservation or block is used up, over or not yet there
+    VCPU_QUOTA = "vcpu_quota"  # On-Demand; in old accounts a number of instances
+    SPOT_QUOTA = "spot_quota"
     VOLUME_LIMIT = "volume_limit"
-    CONFIGURATION = "configuration"
+    OTHER_QUOTA = "other_quota"  # of network interfaces, addresses, fleets, …
+    ADDRESSES = "addresses"  # the subnet is full
+    UNSUPPORTED = "unsupported"  # AWS does not offer it there, now or ever
+    IMAGE = "image"
+    SNAPSHOT = "snapshot"
+    KEY_PAIR = "key_pair"
+    ROLE = "role"  # an instance profile, or what Auto Scaling may do
+    SECURITY_GROUP = "security_group"
+    ENCRYPTION_KEY = "encryption_key"
+    PLACEMENT_GROUP = "placement_group"
+    NETWORK = "network"  # a subnet or a network interface is not there
+    LOAD_BALANCER = "load_balancer"
+    LICENCE = "licence"  # terms to accept, a subscription, a licence to have
+    TEMPLATE = "template"  # all else that the launch template or the group says wrongly
+    ACCOUNT = "account"  # blocked, not verified, not activated
+    THROTTLED = "throttled"
+    SERVICE = "service"  # AWS's own error
+    HOOK = "hook"  # a lifecycle hook was abandoned
+    STARTUP = "startup"  # it came and did not stay
+    LATE = "late"  # AWS refused nothing, nothing came in time either
     REBALANCE = "rebalance"
     UNKNOWN = "unknown"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "FailureClass | None":
+        """Classes that older versions stored."""
+        return {"quota": cls.VCPU_QUOTA, "configuration": cls.TEMPLATE}.get(str(value))
+
 
 class Scope(StrEnum):
-    """How far a failure reaches."""
+    """How far a failure reaches. An offering is a type in one market, wherever in the region."""
 
     ZONE = "zone"
+    OFFERING = "offering"
     GROUP = "group"
     QUOTA = "quota"
     REGION = "region"
 
 
 class LaunchFailure(Model, frozen=True):
-    """A launch that AWS refused: the activity's own text, classified. `zone` is "" when the text names none."""
+    """A launch that AWS refused: the activity's own text, classified.
+
+    `zone` and `instance_type` are "", `capacity_type` is None where neither the text nor the activity names one.
+    """
 
     activity_id: str
     at: datetime
@@ -80,6 +112,8 @@ class LaunchFailure(Model, frozen=True):
     scope: Scope
     text: str
     zone: str = ""
+    instance_type: str = ""
+    capacity_type: CapacityType | None = None
 
 
 class Choice(Model, frozen=True):
@@ -125,6 +159,9 @@ class NodeGroup(Model, frozen=True):
 
     `status` is "" but for a group that is being deleted. `warm` are the instances of its warm pool, which are in no other
     count. The healthy percentages are those of its instance maintenance policy, None without one.
+
+    `offerings` are in the group's order of preference; `takes_cheapest`: it launches the cheapest on-demand one instead.
+    `on_demand_share` is the part of further instances that is on-demand. Each of `draws` must find room for one more.
     """
 
     region: str
@@ -156,12 +193,13 @@ class NodeGroup(Model, frozen=True):
     managed: ManagedNodeGroup | None = None
     scaling_policies: tuple[ScalingPolicy, ...] = ()
     scheduled_actions: tuple[ScheduledAction, ...] = ()
+    offerings: tuple[Offering, ...] = ()
+    on_demand_share: float = 1.0
+    takes_cheapest: bool = False
+    draws: tuple[Draw, ...] = ()
 
     @property
     def key(self) -> str:
-
-    `offerings` are in the group's order of preference; `takes_cheapest`: it launches the cheapest on-demand one instead.
-    `on_demand_share` is the part of further instances that is on-demand. Each of `draws` must find room for one more.
         return f"{self.region}/{self.name}"
 
     @property
@@ -189,9 +227,5 @@ class FleetSnapshot(Model, frozen=True):
     groups: tuple[NodeGroup, ...] = ()
     id: str = ""
     warnings: tuple[Reason, ...] = ()
-    schema_version: int = SCHEMA_VERSION
-    offerings: tuple[Offering, ...] = ()
-    on_demand_share: float = 1.0
-    takes_cheapest: bool = False
-    draws: tuple[Draw, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()  # those that groups draw on
+    schema_version: int = SCHEMA_VERSION

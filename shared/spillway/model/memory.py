@@ -19,7 +19,7 @@ class NodeMemory(Model, frozen=True):
 
 
 class Unavailable(Model, frozen=True):
-    """A scope in backoff. `scope` is zone, group, quota or region; `key` names it, as in `us-east-1/gpu` or `us-east-1`."""
+    """A scope in backoff. `scope` is one of `fleet.Scope`; `key` names it, as in `us-east-1/gpu` or `us-east-1`."""
 
     scope: str
     key: str

@@ -94,7 +94,7 @@ def _unavailable(memory: Memory, seen: View) -> list[Unavailable]:
     for _, _, _, group, failure in failures:
         if failure.failure is FailureClass.REBALANCE or proven_since(_reached(group.instances, failure.zone), failure.at):
             continue
-        scope, key = key_of(group, failure.scope, failure.zone)
+        scope, key = key_of(group, failure)
         backoff = seen.policy_of(group).scale_out.backoff
         records[scope.value, key] = refused(records.get((scope.value, key)), group, failure, backoff)
     return [records[key] for key in sorted(records) if lasts(records[key], known, seen.now)]

@@ -1,13 +1,13 @@
 """What AWS refused of late, by how far the refusal reaches, and for how long it is passed over.
 
-Keys name the scope: `us-east-1/group/us-east-1a` (zone), `us-east-1/group`, `us-east-1/on-demand/standard` (quota),
-`us-east-1` (region).
+Keys name the scope: `us-east-1/group/us-east-1a` (zone), `us-east-1/spot/m5.large` (offering), `us-east-1/group`,
+`us-east-1/on-demand/standard` (quota), `us-east-1` (region).
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from spillway.model.fleet import Instance, LaunchFailure, NodeGroup, Scope
+from spillway.model.fleet import FailureClass, Instance, LaunchFailure, NodeGroup, Scope
 from spillway.model.memory import Unavailable
 from spillway.model.policy import Backoff
 
@@ -33,18 +33,31 @@ def quota_class(instance_type: str) -> str:
 
 
 def quota_keys(group: NodeGroup) -> tuple[str, ...]:
-    types = group.template.instance_types if group.template else ()
-    return tuple(sorted({f"{group.region}/{group.capacity_type}/{quota_class(name)}" for name in types}))
+    return tuple(sorted({f"{group.region}/{group.capacity_type}/{quota_class(name)}" for name in _types(group)}))
 
 
-def key_of(group: NodeGroup, scope: Scope, zone: str = "") -> tuple[Scope, str]:
-    """The narrowest scope that is sure, and its key: a zone or quota class that is not known means the group."""
-    if scope is Scope.REGION:
-        return scope, group.region
-    if scope is Scope.ZONE and zone:
-        return scope, f"{group.key}/{zone}"
-    if scope is Scope.QUOTA and len(keys := quota_keys(group)) == 1:
-        return scope, keys[0]
+def offering_keys(group: NodeGroup) -> tuple[str, ...]:
+    return tuple(sorted(f"{group.region}/{group.capacity_type}/{name}" for name in _types(group)))
+
+
+def _types(group: NodeGroup) -> tuple[str, ...]:
+    return group.template.instance_types if group.template else ()
+
+
+def key_of(group: NodeGroup, failure: LaunchFailure) -> tuple[Scope, str]:
+    """The narrowest scope that is sure, and its key: where zone, type, market or quota class are in doubt, the group.
+
+    A group of several types was refused all of them, whichever of them the text names.
+    """
+    if failure.scope is Scope.REGION:
+        return failure.scope, group.region
+    if failure.scope is Scope.ZONE and failure.zone:
+        return failure.scope, f"{group.key}/{failure.zone}"
+    if failure.capacity_type in (None, group.capacity_type):
+        if failure.scope is Scope.OFFERING and _types(group) == (failure.instance_type,):
+            return failure.scope, offering_keys(group)[0]
+        if failure.scope is Scope.QUOTA and len(keys := quota_keys(group)) == 1:
+            return failure.scope, keys[0]
     return Scope.GROUP, group.key
 
 
@@ -54,18 +67,22 @@ def proven_since(instances: Iterable[Instance], moment: datetime) -> bool:
 
 
 def refused(before: Unavailable | None, group: NodeGroup, failure: LaunchFailure, backoff: Backoff) -> Unavailable:
-    """The record of a scope after one more refusal: the wait doubles when it had ended and moves on when it had not."""
-    scope, key = key_of(group, failure.scope, failure.zone)
-    times = 1
+    """The record of a scope after one more refusal: the wait doubles when it had ended and moves on when it had not.
+
+    What nobody knows the meaning of waits shortest, however often it comes back, and shortens nothing.
+    """
+    scope, key = key_of(group, failure)
+    is_known = failure.failure is not FailureClass.UNKNOWN
+    times, until = 1, failure.at
     if before is not None:
         if failure.at <= before.since:
             return before
-        times = before.times + (failure.at >= before.until)
-    wait = min(backoff.first_s * 2 ** min(times - 1, 20), backoff.max_s)
+        times, until = before.times + (is_known and failure.at >= before.until), before.until
+    wait = min(backoff.first_s * 2 ** min(times - 1, 20), backoff.max_s) if is_known else backoff.first_s
     return Unavailable(
         scope=scope,
         key=key,
-        until=failure.at + timedelta(seconds=wait),
+        until=max(until, failure.at + timedelta(seconds=wait)),
         since=failure.at,
         times=times,
         reason=f"{failure.failure}: {failure.text}",
@@ -80,8 +97,13 @@ def passed_over(group: NodeGroup, records: Iterable[Unavailable], now: datetime)
     live = {(record.scope, record.key): record for record in records if record.until > now}
     if not live:
         return None
-    quotas = quota_keys(group)
-    for scope, keys in ((Scope.REGION, (group.region,)), (Scope.QUOTA, quotas), (Scope.GROUP, (group.key,))):
+    wider = (
+        (Scope.REGION, (group.region,)),
+        (Scope.QUOTA, quota_keys(group)),
+        (Scope.OFFERING, offering_keys(group)),
+        (Scope.GROUP, (group.key,)),
+    )
+    for scope, keys in wider:
         found = [live.get((scope.value, key)) for key in keys]
         if found and all(found):
             return found[0]
@@ -102,6 +124,9 @@ def _in_scope(record: Unavailable, group: NodeGroup) -> tuple[Instance, ...]:
         return group.instances if group.region == record.key else ()
     if record.scope == Scope.QUOTA:
         return group.instances if quota_keys(group) == (record.key,) else ()
+    if record.scope == Scope.OFFERING:
+        market = f"{group.region}/{group.capacity_type}"
+        return tuple(i for i in group.instances if f"{market}/{i.instance_type}" == record.key)
     if record.scope == Scope.GROUP:
         return group.instances if group.key == record.key else ()
     return tuple(i for i in group.instances if f"{group.key}/{i.zone}" == record.key)

@@ -67,10 +67,10 @@ def remember(table: Table, policy: Policy, region: str, name: str, failure: Laun
     refusal = failure or LaunchFailure(
         activity_id="",
         at=clock.utcnow(),
-        failure=FailureClass.UNKNOWN,
+        failure=FailureClass.LATE,
         scope=Scope.GROUP,
         text=f"nothing came within {rules.provision_time_s} s",
     )
-    scope, key = unavailable.key_of(known, refusal.scope, refusal.zone)
+    scope, key = unavailable.key_of(known, refusal)
     before = next((one for one in memory.unavailable(table) if (one.scope, one.key) == (scope, key)), None)
     memory.mark_unavailable(table, unavailable.refused(before, known, refusal, rules.backoff))

@@ -1,0 +1,378 @@
+"""What AWS says when it refuses a launch: the one table of codes and wordings, and how far each reaches.
+
+Activities have no field for a code; the text may begin with one. Decisive codes count first, wherever they stand in the
+text; then wordings, the first row that is found, so inner reasons stand before the wrappers that quote them; then general
+codes, which say no more than that something was wrong. A wording names its meaning and lets names, ids, types and zones
+vary; `…` in it stands for anything within a sentence.
+
+Sources: [D] EC2 Auto Scaling User Guide, "Troubleshoot: EC2 instance launch failures", "AMI issues", "Load balancer issues",
+"Availability Zone rebalancing"; [E] EC2 API Reference, "Error codes"; [R] EC2 API Reference, StateReason; [U] EC2 User Guide,
+"Troubleshoot instance launch issues", "Spot request status codes"; [I] public issue threads, each named in
+`tests/aws/failure_texts.json`; [O] texts that kubernetes-ec2-autoscaler was written against (2016 to 2019).
+"""
+
+from dataclasses import dataclass
+
+from spillway.model.fleet import CapacityType, FailureClass, Scope
+
+
+@dataclass(frozen=True)
+class Row:
+    """`codes` and `wordings` (regular expressions, any case) of one meaning. `market` is what they imply of it, if anything.
+
+    A wording may name the groups `zone` and `type`.
+    """
+
+    failure: FailureClass
+    scope: Scope
+    codes: tuple[str, ...] = ()
+    wordings: tuple[str, ...] = ()
+    market: CapacityType | None = None
+
+
+_TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
+_ZONE = r"[a-z]{2}[a-z0-9-]*-(?:\d[a-z0-9-]*|az\d+)|[a-z]{2,4}\d-az\d+"
+_NAMED_TYPE = rf"\W*(?P<type>{_TYPE})"
+_NAMED_ZONE = rf"(?:\W*(?P<zone>{_ZONE}))?"
+_NOT_OFFERED = r"(?:not|no longer) (?:currently )?(?:supported|available|offered)"
+_MISSING = (
+    r"(?:do(?:es)? not exist|doesn't exist|not found|can ?not be found|could not be found|no longer exists?|unknown|deleted)"
+)
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        FailureClass.ENCRYPTION_KEY,
+        Scope.GROUP,
+        codes=(
+            "Client.InternalError",  # [D] [R] [U] the key of a volume is not accessible
+            "InvalidKMSKey", "KMSKeyNotAccessibleFault", "KMSKeyDisabled", "KmsAccessDeniedException",  # [I]
+        ),
+        wordings=(
+            r"\bkms[ -]?keys?\b",  # [I]
+            r"\bkms:[a-z]+",  # [E] an action on a key that is not allowed
+            r"customer (?:managed|master) key|\bencryption key|\bCMK\b",
+            r"client error on launch",  # [D] the message of the first
+        ),
+    ),
+    Row(
+        FailureClass.ROLE,
+        Scope.GROUP,
+        codes=(
+            "ServiceLinkedRoleCreationNotPermitted", "AuthFailure.ServiceLinkedRoleCreationNotPermitted",  # [I]
+            "InvalidIamInstanceProfile", "InvalidIamInstanceProfileArn", "InvalidIamInstanceProfileName",  # [E]
+        ),
+        wordings=(
+            r"IAM ?Instance ?Profile|\binstance[- ]profile\b",  # [I]
+            r"service[- ]linked role",  # [I]
+            r"not authorized to perform|not authorized to use launch|explicit deny|iam:PassRole",  # [E]
+            r"\bassum(?:e|ing) (?:the )?role|\brole\b…(?:does not exist|\binvalid\b|not authorized)",
+        ),
+    ),
+    Row(
+        FailureClass.SPOT_QUOTA,
+        Scope.QUOTA,
+        codes=("MaxSpotInstanceCountExceeded", "SpotInstanceCountLimitExceeded", "MaxSpotFleetRequestCountExceeded"),  # [E]
+        wordings=(
+            r"max(?:imum)? spot (?:instance|request)s? (?:count|limit|quota)",  # [O] [I]
+            r"\bspot\b…\b(?:limit|quota)\b…\bexceed|\bexceed\w*\b…\bspot\b…\b(?:limit|quota|count)\b",
+            r"\bspot (?:instance |vcpu |request )*(?:limit|quota)\b",
+        ),
+        market=CapacityType.SPOT,
+    ),
+    Row(
+        FailureClass.VCPU_QUOTA,
+        Scope.QUOTA,
+        codes=("VcpuLimitExceeded", "InstanceLimitExceeded"),  # [E]
+        wordings=(
+            r"\bvCPU\b…\b(?:limit|quota)\b",  # [I]
+            r"more (?:running )?instances\b…\b(?:limit|quota)\b",  # [O] [I]
+            r"instance\(s\) are already running",  # [D] the limit of instances in the region
+            r"(?:limit|quota)\b…\brunning\b…\binstances?\b|\brunning\b…\binstances?\b…\b(?:limit|quota)\b",  # [I]
+        ),
+        market=CapacityType.ON_DEMAND,
+    ),
+    Row(
+        FailureClass.VOLUME_LIMIT,
+        Scope.REGION,  # a quota of the region, whatever the group
+        codes=("VolumeLimitExceeded", "MaxIOPSLimitExceeded", "VolumeIOPSLimitExceeded", "VolumeTypeLimitExceeded"),  # [E] [R]
+        wordings=(
+            r"\bvolumes?\b…\b(?:limit|quota)\b…\bexceed|\bexceed\w*\b…\bvolumes?\b…\b(?:limit|quota)\b",
+            r"\bvolume limit\b|\b(?:EBS|volume|snapshot) storage (?:limit|quota)|\bIOPS (?:limit|quota)",  # [O]
+            r"\bmaximum (?:number|amount) of (?:EBS )?(?:volumes|volume storage|gp[23]|io[12])",
+        ),
+    ),
+    Row(
+        FailureClass.OTHER_QUOTA,
+        Scope.REGION,
+        codes=(
+            "NetworkInterfaceLimitExceeded", "AddressLimitExceeded", "MaxFleetCountExceeded", "HostLimitExceeded",
+            "CapacityReservationLimitExceeded", "ResourceLimitExceeded",
+        ),  # [E]
+        wordings=(
+            r"quota for maximum Fleet Requests|maximum number of fleets|fleet (?:request )?(?:limit|quota)",  # [I]
+            r"maximum number of (?:network interfaces|addresses|elastic|dedicated hosts|hosts)",  # [E]
+        ),
+    ),
+    Row(
+        FailureClass.SPOT_PRICE,
+        Scope.GROUP,
+        codes=("SpotMaxPriceTooLow",),  # [E]
+        wordings=(
+            r"spot (?:request |bid |max(?:imum)? )*price\b…(?:\.\d+…)?\b(?:lower|less|below|too low)\b",  # [D]
+            r"\bprice-too-low\b|minimum required Spot",  # [U]
+        ),
+        market=CapacityType.SPOT,
+    ),
+    Row(
+        FailureClass.ADDRESSES,
+        Scope.ZONE,  # a subnet is of one zone; the group has others
+        codes=("InsufficientFreeAddressesInSubnet", "InsufficientCidrBlocks"),  # [E] [I]
+        wordings=(
+            r"(?:enough|insufficient|no) (?:free |available )+(?:private )?(?:ip |ipv[46] )?(?:address|prefix|cidr)",  # [I]
+            r"\bsubnet\b…\b(?:full|exhausted|out of)\b|(?:not enough|insufficient) cidr blocks",
+        ),
+    ),
+    Row(
+        FailureClass.RESERVATION,
+        Scope.GROUP,
+        codes=(
+            "ReservationCapacityExceeded", "InsufficientReservedInstanceCapacity", "InsufficientCapacityBlockCapacity",
+            "CapacityReservationExpired", "InvalidCapacityReservation", "InvalidCapacityReservationId",
+            "InvalidCapacityReservationState",
+        ),  # [E] [I]
+        wordings=(
+            r"\breservation\b…\bdoes not have sufficient\b",  # [D]
+            r"\bcapacity (?:block|reservation)s?\b…\b(?:not|expired|cancelled|ended|exceeded|full|invalid)\b",  # [D]
+        ),
+        market=CapacityType.RESERVED,
+    ),
+    Row(
+        FailureClass.CAPACITY,
+        Scope.GROUP,  # what else is in the placement group is what leaves no room
+        wordings=(r"\b(?:in)?sufficient capacity\b…\bplacement group\b",),  # [I]
+    ),
+    Row(
+        FailureClass.ZONAL_CAPACITY,
+        Scope.ZONE,
+        wordings=(
+            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…\bAvailability Zone(?: you requested)?{_NAMED_ZONE}",  # [D]
+            rf"\bno capacity\b…\bAvailability Zone(?: you requested)?{_NAMED_ZONE}",
+        ),
+    ),
+    Row(
+        FailureClass.REGIONAL_CAPACITY,
+        Scope.OFFERING,  # no zone has it; other types may be there
+        wordings=(
+            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…\bin (?:zones|any|all|the region|(?:this|your) region)\b",
+            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…\bin (?:the )?[a-z]{{2}}(?:-[a-z]+)+-\d\b(?![a-z])",
+        ),
+    ),
+    Row(
+        FailureClass.SPOT_FULFILMENT,
+        Scope.OFFERING,
+        codes=("UnfulfillableCapacity", "Server.SpotInstanceTermination", "Server.SpotInstanceShutdown"),  # [E] [R] [I]
+        wordings=(
+            r"no spot capacity\b|spot capacity\b…\b(?:not available|unavailable|insufficient)",  # [D] [I]
+            r"unable to fulfill capacity",  # [I]
+            r"\bcapacity-(?:not-available|oversubscribed)\b|insufficient spot",  # [U]
+        ),
+        market=CapacityType.SPOT,
+    ),
+    Row(
+        FailureClass.UNSUPPORTED,
+        Scope.ZONE,
+        wordings=(
+            rf"(?:\binstance type{_NAMED_TYPE}\W+)?(?:is |are )?{_NOT_OFFERED}…\bAvailability Zone{_NAMED_ZONE}",  # [D] [I]
+            r"Availability Zone\b…\b(?:no longer supported|not supported|constrained)",  # [D]
+        ),
+    ),
+    Row(
+        FailureClass.UNSUPPORTED,
+        Scope.OFFERING,
+        wordings=(
+            rf"\binstance type{_NAMED_TYPE}…\b{_NOT_OFFERED}…\b(?:region|location)\b",
+        ),
+    ),
+    Row(
+        FailureClass.IMAGE,
+        Scope.GROUP,
+        codes=("InvalidAMIID", "InvalidAMIName", "InvalidAMIAttributeItemValue", "InvalidImageId", "ImageNotFound"),  # [E]
+        wordings=(
+            rf"\b(?:AMI|image)s?\b…{_MISSING}",  # [D] [I]
+            r"not authorized for images",  # [I]
+            r"\b(?:AMI|image)\b…\b(?:pending|not available|unavailable|disabled|deprecated|invalid|deregistered)\b",  # [D] [I]
+            r"\barchitecture\b…\b(?:match|support|compatible)",  # [D] [E]
+            r"virtualization type|paravirtual|\bENA\b|boot mode|\bUEFI\b|\bHVM\b",  # [I]
+        ),
+    ),
+    Row(
+        FailureClass.SNAPSHOT,
+        Scope.GROUP,
+        codes=("InvalidSnapshot", "InvalidSnapshotID"),  # [E] [R]
+        wordings=(rf"\bsnapshot\b…(?:{_MISSING}|not authorized|not completed|is pending)",),
+    ),
+    Row(
+        FailureClass.KEY_PAIR,
+        Scope.GROUP,
+        codes=("InvalidKeyPair", "InvalidKey"),  # [E]
+        wordings=(rf"\bkey ?pair\b…(?:{_MISSING}|\binvalid\b)",),  # [D] [I]
+    ),
+    Row(
+        FailureClass.SECURITY_GROUP,
+        Scope.GROUP,
+        codes=(
+            "InvalidGroup", "InvalidGroupId", "InvalidSecurityGroupID", "InvalidSecurityGroup",
+            "SecurityGroupsPerInstanceLimitExceeded", "SecurityGroupsPerInterfaceLimitExceeded",
+        ),  # [E]
+        wordings=(
+            rf"\bsecurity groups?\b…(?:{_MISSING}|\binvalid\b|exceed|limit|reached|default VPC|same VPC|belong)",  # [D] [I]
+        ),
+    ),
+    Row(
+        FailureClass.PLACEMENT_GROUP,
+        Scope.ZONE,
+        codes=("InvalidPlacementGroup.InUse",),  # [I]
+        wordings=(r"\bplacement group\b…\b(?:another|other|different) availability zone",),  # [I]
+    ),
+    Row(
+        FailureClass.PLACEMENT_GROUP,
+        Scope.GROUP,
+        codes=("InvalidPlacementGroup", "PlacementGroupLimitExceeded", "PlacementGroupCountExceeded"),  # [E]
+        wordings=(r"\bplacement groups?\b",),  # [D] [I] all that was said of one before is more
+    ),
+    Row(
+        FailureClass.LOAD_BALANCER,
+        Scope.GROUP,
+        wordings=(r"\bload balancers?\b|\btarget groups?\b",),  # [D]
+    ),
+    Row(
+        FailureClass.LICENCE,
+        Scope.GROUP,
+        codes=("ProductCode", "InvalidLicenseConfiguration", "LicenseConfigurationLimitExceeded"),
+        wordings=(
+            r"accept (?:the )?terms|AWS Marketplace|marketplace",  # [I]
+            r"\blicen[sc]es?\b",
+        ),
+    ),
+    Row(
+        FailureClass.NETWORK,
+        Scope.GROUP,
+        codes=(
+            "InvalidSubnet", "InvalidSubnetID", "InvalidNetworkInterface", "InvalidNetworkInterfaceID", "InvalidVpcID",
+        ),  # [E]
+        wordings=(
+            rf"\b(?:subnet|network interface|VPC)\b…(?:{_MISSING}|in use|\binvalid\b)",  # [E]
+            r"\binterface count\b|\bnetwork interfaces?\b…\b(?:limit|maximum|exceed)",  # [I]
+        ),
+    ),
+    Row(
+        FailureClass.ACCOUNT,
+        Scope.REGION,  # nothing is launched there before somebody has written to AWS
+        codes=("PendingVerification", "SubscriptionRequired"),  # [E]
+        wordings=(
+            r"account\b…\b(?:blocked|suspended|verif|validated|closed)",  # [I]
+            r"\b(?:being|been|is) (?:validated|verified)\b|aws-verification@",  # [I]
+            r"not subscribed to this service|region\b…\b(?:not enabled|disabled|opt(?:ed)?[ -]in)",  # [E]
+        ),
+    ),
+    Row(
+        FailureClass.ACCOUNT,
+        Scope.OFFERING,  # the account may have other types
+        wordings=(r"not eligible for free tier|free[ -]tier",),  # [I]
+    ),
+    Row(
+        FailureClass.THROTTLED,
+        Scope.GROUP,  # it tries again by itself within seconds; its neighbours need not wait
+        codes=(
+            "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
+            "RequestThrottledException", "TooManyRequestsException", "EC2ThrottledException", "RequestResourceCountExceeded",
+        ),  # [E]
+        wordings=(r"request limit exceeded|rate exceeded|\bthrottl",),  # [I]
+    ),
+    Row(
+        FailureClass.HOOK,
+        Scope.GROUP,
+        wordings=(r"lifecycle (?:action|hook)",),  # [I]
+    ),
+    Row(
+        FailureClass.TEMPLATE,
+        Scope.GROUP,
+        codes=(
+            "InvalidLaunchTemplateId", "InvalidLaunchTemplateName", "InvalidLaunchTemplateId.VersionNotFound",
+            "InvalidUserData", "InvalidDevice", "AttachmentLimitExceeded",
+            "PrivateIpAddressLimitExceeded", "InvalidInstanceType", "MissingParameter", "InvalidTenancy",
+        ),  # [E]
+        wordings=(
+            rf"launch (?:template|configuration)s?\b…(?:{_MISSING}|\binvalid\b|fully-formed|version|not authorized)",  # [I]
+            r"(?:invalid|unsupported) (?:launch template|user ?data|device name|block device|instance type|parameter)",  # [D]
+            r"device name\b|block device|virtualName|\bdeviceName\b|\buser ?data\b",  # [D]
+            r"volume of size\b|\bvolume (?:size|type|iops)\b|\biops\b",  # [I]
+            r"\bparameter\b…\b(?:invalid|required|missing|not (?:valid|supported|recognized))",  # [E]
+            r"\bmay not be specified|can ?not be specified|must (?:be specified|specify)",  # [E]
+            r"\binstance type\b…\b(?:invalid|not valid|unknown|does not support)",  # [I]
+        ),
+    ),
+    Row(
+        FailureClass.CAPACITY,
+        Scope.OFFERING,
+        codes=("Server.InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacityOnOutpost",
+               "InsufficientOutpostCapacity", "InsufficientHostCapacityOnHost"),  # [E] [R]
+        wordings=(
+            r"insufficient (?:\S+ )?capacity",  # [O] [I]
+            r"(?:do not|does not|don't) (?:currently )?have (?:sufficient|enough)\b…\bcapacity|not enough (?:\S+ )?capacity",
+            r"\bout of capacity\b|capacity (?:is )?(?:currently )?(?:not available|unavailable)",
+        ),
+    ),
+    Row(
+        FailureClass.UNSUPPORTED,
+        Scope.GROUP,
+        wordings=(r"\b(?:not|no longer) (?:currently )?supported\b",),  # [D] [I]
+    ),
+    Row(
+        FailureClass.STARTUP,
+        Scope.GROUP,
+        codes=("Client.InstanceInitiatedShutdown", "Client.InstanceTerminated"),  # [R]
+        wordings=(r"instance became unhealthy while waiting\b(?!.*termination reason)",),  # [I] no reason is given
+    ),
+    Row(
+        FailureClass.SERVICE,
+        Scope.GROUP,
+        codes=("Server.InternalError", "InternalFailure", "ServiceUnavailable", "IdempotentParameterMismatch"),  # [E] [R]
+        wordings=(r"\binternal (?:error|failure)\b|unexpected error|service (?:is )?(?:currently )?unavailable",),  # [E]
+    ),
+    Row(
+        FailureClass.REBALANCE,
+        Scope.ZONE,
+        wordings=(r"aid in balancing the group's zones",),  # [D] in the cause of the activity
+    ),
+)  # fmt: skip
+
+GENERAL: tuple[Row, ...] = (
+    Row(FailureClass.CAPACITY, Scope.OFFERING, codes=("InsufficientInstanceCapacity", "InsufficientCapacity")),
+    Row(FailureClass.ADDRESSES, Scope.GROUP, codes=("InsufficientAddressCapacity",)),
+    Row(
+        FailureClass.ROLE,
+        Scope.GROUP,
+        codes=("AuthFailure", "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "NotAuthorized"),
+        wordings=(r"authentication failure|not authorized",),
+    ),
+    Row(FailureClass.ACCOUNT, Scope.REGION, codes=("OptInRequired", "Blocked")),
+    Row(FailureClass.UNSUPPORTED, Scope.GROUP, codes=("Unsupported", "UnsupportedOperation", "UnsupportedHostConfiguration")),
+    Row(
+        FailureClass.TEMPLATE,
+        Scope.GROUP,
+        codes=(
+            "InvalidFleetConfiguration", "InvalidFleetConfig", "InvalidLaunchTemplate", "InvalidParameter",
+            "InvalidParameterValue", "InvalidParameterCombination", "InvalidRequest", "InvalidInput",
+            "InvalidBlockDeviceMapping", "ValidationError",
+        ),
+    ),
+    Row(FailureClass.SERVICE, Scope.GROUP, codes=("InternalError", "Unavailable")),
+)  # fmt: skip
+"""Looked at last: what such a code stands before tells more than the code."""
+
+NO_FAILURE = (
+    r"Spot instance request: \S+ has been cancelled",  # [O]
+    r"Client\.UserInitiatedShutdown|Client\.UserInitiatedHibernate",  # [R] somebody ended it
+)
+"""Launches that nobody misses."""
