@@ -6,11 +6,15 @@ from spillway.model.plan import GiveBack
 from spillway.model.policy import Mode
 from spillway.model.reason import Code, Reason
 from spillway.planner.gaps import Gap
+from spillway.planner.ownership import is_left_alone
 from spillway.planner.view import View
 
 
 def give_back(view: View, gaps: Mapping[str, Gap], first: int) -> list[GiveBack]:
-    """Only what no open request owns, in regions that answered, and never below a min or what runs and is pending."""
+    """Only what no open request owns, in regions that answered and groups that are ours to change.
+
+    Never below a min or what runs and is pending.
+    """
     if view.policy.mode is Mode.OFF or view.is_stale:
         return []
     found: list[GiveBack] = []
@@ -18,7 +22,7 @@ def give_back(view: View, gaps: Mapping[str, Gap], first: int) -> list[GiveBack]
         gap = gaps[key]
         target = max(view.min_of(group), group.desired - gap.abandoned)
         skipped = group.region in view.unknown_regions or view.policy_of(group).ignore
-        if not gap.is_phantom or skipped or target >= group.desired:
+        if not gap.is_phantom or skipped or target >= group.desired or is_left_alone(view, group):
             continue
         text = (
             f"group {group.name}: {group.desired - target} of desired {group.desired} are not there and do not come: {gap.why}"

@@ -41,7 +41,7 @@ class _Place(NamedTuple):
 
 def matched(nodes: Iterable[Claimant], groups: Iterable[NodeGroup]) -> Matched:
     """A node that does not say what it is, is the one instance that bears its name. No two nodes are one instance."""
-    fleet = [_Place(group.region, instance) for group in groups for instance in group.instances]
+    fleet = [_Place(group.region, instance) for group in groups for instance in (*group.instances, *group.warm)]
     by_id = {place.instance.id: place for place in fleet}
     by_name = _by_name(fleet)
     found: list[tuple[str, Machine]] = []

@@ -12,6 +12,7 @@ from spillway.model.reason import Code, Reason
 from spillway.planner.bounds import Bounds
 from spillway.planner.gaps import Gap
 from spillway.planner.left_behind import is_left_behind, removal
+from spillway.planner.ownership import left_alone
 from spillway.planner.starting import is_starting
 from spillway.planner.view import LiveNode, View
 
@@ -124,6 +125,8 @@ class Shrink:
         yield Code.STALE_VIEW, f"is seen in a view older than {view.policy.max_snapshot_age_s} s" if view.is_stale else ""
         suspended = "Terminate" in group.suspended
         yield Code.SUSPENDED, f"is in group {group.name}, whose Terminate process is suspended" if suspended else ""
+        for code, why in left_alone(view, group):
+            yield code, f"is in group {group.name}, which is left alone: {why}" if why else ""
         guarded = policy.scale_in.respect_protection and live.instance is not None and live.instance.protected
         yield Code.PROTECTED, "is protected from scale in" if guarded else ""
         if not node.cordon:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from spillway.model.fleet import NodeGroup
 from spillway.model.policy import RegionMode
 from spillway.model.reason import Code, Reason
-from spillway.planner import prices
+from spillway.planner import group_warnings, ownership, prices
 from spillway.planner.amounts import has_accelerator
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap
@@ -92,6 +92,7 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, s
     unreadable = group.problem or "its template cannot be read"
     yield Code.NO_TEMPLATE, unreadable if group.template is None else ""
     yield Code.SUSPENDED, "its Launch process is suspended" if "Launch" in group.suspended else ""
+    yield from ownership.left_alone(view, group)
     record = passed_over(group, view.memory.unavailable, view.now)
     waits = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})" if record else ""
     yield Code.UNAVAILABLE, waits
@@ -114,10 +115,7 @@ def warnings(view: View) -> Iterable[Reason]:
     if unpriced:
         named = ", ".join(unpriced[:5]) + (f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else "")
         yield Reason(code=Code.PRICE_UNKNOWN, text=f"no price is known for {named}: their size is compared instead")
-    for process, what in (("Launch", "it gets no nodes"), ("Terminate", "none of its nodes goes")):
-        for group in view.groups.values():
-            if process in group.suspended:
-                yield Reason(code=Code.SUSPENDED, text=f"group {group.key}: its {process} process is suspended, so {what}")
+    yield from group_warnings.warnings(view)
     if view.memory.vanished:
         named = ", ".join(view.memory.vanished[:5])
         yield Reason(

@@ -39,8 +39,9 @@ class LiveNode:
 
     @property
     def is_leaving(self) -> bool:
-        """Being deleted or ended: neither capacity nor a candidate."""
-        return self.node.deleting or (self.instance is not None and self.instance.lifecycle.startswith("Terminating"))
+        """Being deleted or ended, or waiting in a warm pool: neither capacity nor a candidate."""
+        ends = self.instance is not None and (self.instance.lifecycle.startswith("Terminating") or self.instance.is_warm)
+        return self.node.deleting or ends
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class View:
 
 def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> View:
     groups = {group.key: group for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))}
-    homes = {instance.id: (group, instance) for group in groups.values() for instance in group.instances}
+    homes = {instance.id: (group, instance) for group in groups.values() for instance in (*group.instances, *group.warm)}
     known = matched(cluster.nodes, fleet.groups)
     shapes = {shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)}
     on_node: dict[str, list[PodSet]] = defaultdict(list)
