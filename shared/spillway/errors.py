@@ -13,6 +13,7 @@ lists may name only these, and a test says so.
     │   ├── ClusterUnauthorized    401: the credentials are not accepted
     │   ├── ClusterForbidden       403: RBAC lacks a verb on a resource
     │   ├── ClusterUnavailable     no answer, a broken one, 429 or 5xx after all retries
+    │   ├── ClusterSlow            answers, but not all of them within the function's time
     │   ├── ClusterEmpty           an answer without nodes, which the policy does not allow
     │   └── ClusterStale           an answer that is too old to plan from
     ├── AwsError                   a regional AWS API cannot be used
@@ -128,6 +129,23 @@ class ClusterUnavailable(ClusterError):
         return (
             f"cluster {self.cluster}: no usable answer from {self.server}: {self.problem}. "
             "Check that the API server runs and that this function can reach it (VPC, security group)"
+        )
+
+
+@dataclass(eq=False)
+class ClusterSlow(ClusterError):
+    """`doing` is what was under way, `after_s` how long the function had been at it."""
+
+    cluster: str
+    server: str
+    doing: str
+    after_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"cluster {self.cluster}: {self.server} was not read to its end within the function's time: after "
+            f"{self.after_s:.0f} s it was at `{self.doing}`, and nothing is stored of a part. Look at how long the API server "
+            "takes for a page of that list, at the network to it, and at the function's memory, which is its speed, too"
         )
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,15 +16,19 @@ from spillway.errors import (
     AccessError,
     ClusterEmpty,
     ClusterForbidden,
+    ClusterSlow,
     ClusterStale,
     ClusterUnauthorized,
     ClusterUnavailable,
     NotFound,
     SpillwayError,
 )
-from spillway.kube import follow, session
+from spillway.kube import follow, read, session
+from spillway.kube.reduce import reduce
 from spillway.kube.session import Answer, Session
+from spillway.model.cluster import ClusterSnapshot
 from spillway.telemetry import Metric
+from spillway_local.handlers import Handlers
 from spillway_local.kube_api import Cluster
 from tests.kube.handlers import World, handlers_on
 from tests.kube.objects import node, pod
@@ -131,6 +136,59 @@ def test_a_server_that_never_answers_is_given_up(world: World, monkeypatch: pyte
         world.call("snapshot_cluster")
     with pytest.raises(NotFound):
         snapshots.latest_cluster(world.table)
+
+
+def in_lambda(world: World) -> dict[str, Any]:
+    """The function with a time limit of a minute."""
+    context = SimpleNamespace(get_remaining_time_in_millis=lambda: 60_000, aws_request_id="r1")
+    answer: dict[str, Any] = Handlers()["snapshot_cluster"]({"time": world.time.now().isoformat()}, context)
+    return answer
+
+
+@pytest.mark.parametrize("mode", ["off", "on"])
+def test_a_slow_read_ends_in_time_to_say_so(
+    world: World, metrics: list[dict[Metric, float]], monkeypatch: pytest.MonkeyPatch, mode: str
+):
+    """Each answer is a good one and comes within its own time; all of them do not come within Lambda's."""
+    monkeypatch.setenv("SPILLWAY_WATCH_MODE", mode)
+    env.cache_clear()
+    answers = list[Answer]()
+
+    def late(answer: Answer) -> Answer:
+        answers.append(answer)
+        world.pass_s(12)
+        return answer
+
+    answered(late)(world, monkeypatch)
+
+    with pytest.raises(
+        ClusterSlow, match=r"cluster prod: http.* was not read to its end .*: after 60 s it was at `(get|list) "
+    ):
+        in_lambda(world)
+
+    assert len(answers) == 5, "none was asked for in the last 2 s, in which this is told"
+    assert metrics == [{Metric.CLUSTER_SNAPSHOTS: 0, Metric.EARLY_SNAPSHOTS: 0}]
+    with pytest.raises(NotFound):
+        snapshots.latest_cluster(world.table)
+
+
+def test_a_view_that_took_too_long_to_boil_down_is_told_too(world: World, monkeypatch: pytest.MonkeyPatch):
+    def late(*objects: Any, **named: Any) -> ClusterSnapshot:
+        world.pass_s(59)
+        return reduce(*objects, **named)
+
+    monkeypatch.setattr(read, "reduce", late)
+
+    with pytest.raises(ClusterSlow, match="after 59 s it was at `store what was read`"):
+        in_lambda(world)
+    with pytest.raises(NotFound):
+        snapshots.latest_cluster(world.table)
+
+
+def test_a_view_that_comes_in_time_is_stored_and_its_limit_is_no_later_ones(world: World):
+    assert in_lambda(world)["nodes"] == 1
+    world.pass_s(60)
+    assert in_lambda(world)["nodes"] == 1
 
 
 def test_a_view_that_is_older_than_the_last_is_an_error_too(world: World, monkeypatch: pytest.MonkeyPatch):

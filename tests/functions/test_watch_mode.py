@@ -276,10 +276,13 @@ def test_no_request_is_tried_again_beyond_the_end(minute: Minute):
     """Lambda would end the function amid it."""
     api, now = minute.world.api, minute.world.time.now()
     api.fail("list", "nodes", 503, times=9)
-    access = Access(CLUSTER, api.url, token=api.token)
-    for until, attempts in ((now + timedelta(seconds=60), 4), (now, 1)):
-        with pytest.raises(ClusterUnavailable, match=rf"attempts: {attempts}\)"):
-            Session(access, until=until).call("GET", "/api/v1/nodes", ("list", "nodes"))
+    session = Session(Access(CLUSTER, api.url, token=api.token))
+    for left_s, attempts in ((60, 4), (0.5, 1)):
+        with (
+            session.limited(now + timedelta(seconds=left_s)),
+            pytest.raises(ClusterUnavailable, match=rf"attempts: {attempts}\)"),
+        ):
+            session.call("GET", "/api/v1/nodes", ("list", "nodes"))
 
 
 # ---- one at a time ----

@@ -117,7 +117,7 @@ class _Round:
 
     def run(self) -> dict[str, str]:
         """The kinds in doubt, and why. Raises ClusterForbidden."""
-        end = time.monotonic() + _ROUND_S
+        end = time.monotonic() + min(_ROUND_S, self._reader.session.left_s)
         with Streams(self._reader.session) as streams:
             for resource in self._lists:
                 streams.open(resource, self._kept.versions[resource.kind], _LIFE_S)

@@ -113,7 +113,8 @@ class Reader:
             raise self.session.unavailable(f"get /version: the answer is no JSON: {error}") from error
 
     def reading(self, server_version: str, label_keys: Collection[str]) -> Reading:
-        """What was read, reduced, and what that cost."""
+        """What was read, reduced, and what that cost. Raises ClusterSlow when the time for it is over."""
+        self.session.in_time("reduce what was read")
         seen = self._snapshot(server_version, label_keys)
         return Reading(seen, self.requests, self.body_bytes, self.wire_bytes, self.listed)
 
@@ -135,7 +136,7 @@ class Reader:
 def read(session: Session, label_keys: Collection[str] = ()) -> Reading:
     """The cluster as it is now; `label_keys` are labels of pods that the policy reads.
 
-    Raises ClusterUnauthorized, ClusterForbidden or ClusterUnavailable: half a view is none.
+    Raises ClusterUnauthorized, ClusterForbidden, ClusterUnavailable or ClusterSlow: half a view is none.
     """
     reader = Reader(session, Objects())
     with paused_gc():

@@ -23,10 +23,14 @@ def is_passing(status: int) -> bool:
     return status == 429 or status >= 500
 
 
-def wait(attempt: int, retry_after: str | None) -> None:
-    """Waits before the next attempt; `attempt` counts from 0."""
+def delay_s(attempt: int, retry_after: str | None) -> float:
+    """How long to wait before the next attempt; `attempt` counts from 0."""
     asked = seconds(retry_after)
-    sleep(min(_LONGEST_S, asked if asked is not None else _FIRST_S * 2**attempt))
+    return min(_LONGEST_S, asked if asked is not None else _FIRST_S * 2**attempt)
+
+
+def wait(attempt: int, retry_after: str | None) -> None:
+    sleep(delay_s(attempt, retry_after))
 
 
 def seconds(retry_after: str | None) -> float | None:

@@ -5,8 +5,10 @@ cost 45 times the reading. It is imported at the first request, because it takes
 """
 
 import atexit
+import math
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -18,10 +20,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from spillway import clock
-from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
+from spillway.errors import AccessError, ClusterForbidden, ClusterSlow, ClusterUnauthorized, ClusterUnavailable
 from spillway.kube import connection, retry
 from spillway.kube.connection import Connections
 from spillway.kube.fields import UNREADABLE, Part
+from spillway.kube.limit import Cut, Limit
 from spillway.model.access import Access
 
 if TYPE_CHECKING:
@@ -66,13 +69,13 @@ class Answer:
 class Session:
     """`access` is found at every run; the connections behind it are kept for the life of the process.
 
-    `renew` finds it anew when it ends, or when the server does not accept it. Several threads may call at once. After
-    `until` no attempt begins, and none waits for much longer.
+    `renew` finds it anew when it ends, or when the server does not accept it. Several threads may call at once. `limited`
+    bounds all that is asked together.
     """
 
     access: Access
     renew: Callable[[], Access] | None = None
-    until: datetime | None = None
+    limit: Limit | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     @property
@@ -91,16 +94,18 @@ class Session:
     ) -> Answer:
         """One request, tried again while that may help. `what` is RBAC's (verb, resource), for the error.
 
-        2xx comes back, and the statuses in `also`, which are not tried again. Raises ClusterUnauthorized,
-        ClusterForbidden and ClusterUnavailable. Every write of ours bears a repetition: a patch carries a
+        2xx comes back, and the statuses in `also`, which are not tried again. Raises ClusterUnauthorized, ClusterForbidden,
+        ClusterUnavailable and, beyond a limit, ClusterSlow. Every write of ours bears a repetition: a patch carries a
         resourceVersion, a delete and an eviction a uid.
         """
+        self.in_time(" ".join(what))
         began, attempt, anew = clock.utcnow(), 0, False
         while True:
             attempt += 1
             access = self._current()
             answer = self._once(access, method, path, query, body, content_type)
             if isinstance(answer, str):
+                self.in_time(" ".join(what))
                 problem, after = answer, None
             elif answer.status < 300 or answer.status in also:
                 return answer
@@ -110,18 +115,32 @@ class Session:
             else:
                 self._refuse(answer, *what)
                 problem, after = f"{answer.status} {answer.message}".strip(), answer.headers.get("Retry-After")
-            now = clock.utcnow()
-            if attempt == retry.ATTEMPTS or (now - began).total_seconds() >= retry.BUDGET_S or self._is_over(now):
+            is_last = attempt == retry.ATTEMPTS or (clock.utcnow() - began).total_seconds() >= retry.BUDGET_S
+            if is_last or self.left_s <= retry.delay_s(attempt - 1, after):
                 raise self.unavailable(f"{' '.join(what)}: {problem} (attempts: {attempt})")
             retry.wait(attempt - 1, after)
 
-    def _is_over(self, now: datetime) -> bool:
-        return self.until is not None and now >= self.until
+    @contextmanager
+    def limited(self, until: datetime | None) -> Iterator[None]:
+        """Whoever asks after `until` has ClusterSlow, as has who still waits for the rest of an answer; None for no limit."""
+        if until is None:
+            yield
+            return
+        with Limit(until) as self.limit:
+            try:
+                yield
+            finally:
+                self.limit = None
 
-    def _timeout(self) -> tuple[float, float]:
-        if self.until is None:
-            return _TIMEOUT_S
-        return _TIMEOUT_S[0], max(1.0, min(_TIMEOUT_S[1], (self.until - clock.utcnow()).total_seconds()))
+    def in_time(self, doing: str) -> None:
+        """Raises ClusterSlow when the limit has come."""
+        if self.limit and self.left_s <= 0:
+            raise ClusterSlow(self.cluster, self.access.server, doing, self.limit.passed_s)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds to the limit; without one there is no end of them."""
+        return self.limit.left_s if self.limit else math.inf
 
     def connections(self) -> Connections:
         """Connections of their own, with the access of now."""
@@ -170,10 +189,12 @@ class Session:
         if access.token:
             headers["Authorization"] = f"Bearer {access.token}"
         request = client.param_serialize(method, path, query_params=dict(query or {}), header_params=headers, body=body)
+        timeout = _TIMEOUT_S[0], max(1.0, min(_TIMEOUT_S[1], self.left_s))
         try:
-            response = client.call_api(*request, _request_timeout=self._timeout())
-            return Answer(response.status, response.response.data, response.headers, response.response.tell())
-        except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
+            response = client.call_api(*request, _request_timeout=timeout)
+            with self.limit.cuts(response.response) if self.limit else nullcontext():
+                return Answer(response.status, response.response.data, response.headers, response.response.tell())
+        except (urllib3.exceptions.HTTPError, ApiException, OSError, Cut) as error:
             return f"{type(error).__name__}: {getattr(error, 'reason', '') or error}"
 
 
