@@ -5,7 +5,7 @@ from spillway.planner.pack import Limiter, Offer, pack
 
 
 def need(*amounts: int) -> Need:
-    return tuple((dimension, amount) for dimension, amount in enumerate(amounts) if amount)
+    return Need(tuple((dimension, amount) for dimension, amount in enumerate(amounts) if amount))
 
 
 def offer(*have: int, price: float, room: int = 100, items: tuple[int, ...] = (0, 1)) -> Offer:

@@ -107,6 +107,30 @@ class TestAttachLimits:
         assert self.bought(self.live(2), *running, pod("p", volumes=self.ONE)) == 0
         assert self.bought(self.live(2), *running, pod("p", count=2, volumes=self.ONE)) == 1
 
+    def test_a_volume_that_waiting_pods_share_takes_one_attachment_of_their_node(self):
+        shared = (VolumeNeed(driver=EBS, shared=f"{EBS}/vol-1"),)
+        both = (pod("p", count=20, volumes=shared), pod("q", count=20, cpu="200m", volumes=shared))
+        assert self.bought(self.live(1), *both) == 0
+        assert self.bought(self.live(2), *both, pod("o", volumes=self.ONE)) == 0
+        assert self.bought(self.live(1), *both, pod("o", volumes=self.ONE)) == 1
+
+    def test_one_that_hangs_there_for_another_pod_takes_none(self):
+        """As when a Deployment brings its next pod, and also on a node that has no attachment left."""
+        shared = (VolumeNeed(driver=EBS, shared=f"{EBS}/vol-1"),)
+        running = pod("r", node="n1", volumes=shared)
+        assert self.bought(self.live(1), running, pod("p", volumes=shared)) == 0
+        assert self.bought(self.live(1), running, pod("o", node="n1", volumes=self.ONE), pod("p", volumes=shared)) == 0
+        assert self.bought(self.live(1), running, pod("p", volumes=(*shared, *self.ONE))) == 1
+
+    def test_each_new_node_attaches_a_shared_one_once(self):
+        old = self.live(1, unschedulable=True)
+        shared = (VolumeNeed(driver=EBS, shared=f"{EBS}/vol-1"),)
+        many = pod("p", count=6, cpu="30", volumes=shared)
+        assert desired(plan_for(many, old, group("g", cpu="64", memory="256Gi", nodes=[old]))) == {"g": 4}
+        none = self.live(0, unschedulable=True)
+        plan = plan_for(many, none, group("g", cpu="64", memory="256Gi", nodes=[none]))
+        assert f"needs 1 volumes of {EBS}, m5.xlarge has 0" in plan.unserved[0].reasons[0].text
+
     def test_another_drivers_volumes_do_not_count(self):
         assert self.bought(self.live(0), pod("p", volumes=(VolumeNeed(driver="efs.csi.aws.com"),))) == 0
 

@@ -78,7 +78,7 @@ def refusals(pair: Pair) -> tuple[Reason, ...]:
         (room,) = Rooms(seen, dimensions, fit, new_nodes, daemons).all({})
         if refused := fit.refusal(fit.shape_kind(lot.shape), room.host):
             found.append(Reason(code=refused.code, text=f"pod {pair.name} {refused.text}"))
-    short = [(dimension, amount) for dimension, amount in dimensions.need(lot.shape) if amount > room.free[dimension]]
+    short = [(dimension, amount) for dimension, amount in dimensions.need(lot.shape).alone if amount > room.free[dimension]]
     if short:
         found.append(Reason(code=Code.TOO_SMALL, text=f"pod {pair.name} needs {_listed(dimensions, short)}"))
     return tuple(found)

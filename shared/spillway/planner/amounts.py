@@ -3,17 +3,34 @@
 A host port is an amount of which every node has one. So that two addresses of one port do not collide and the
 wildcard collides with all, each (protocol, port, address) is a dimension of its own, and the wildcard asks for all
 of them (kube-scheduler's NodePorts does the same comparison pod by pod). A volume takes one of the attachments that its
-CSI driver has on a node.
+CSI driver has on a node. One that several pods share takes it once a node: it is a dimension too, of which a room has 1
+while the volume does not hang there.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from spillway.model.base import Resources
 from spillway.model.cluster import HostPort, PodShape
 
-Need = tuple[tuple[int, int], ...]
-"""(dimension, amount above 0) by rising dimension."""
+
+class Need(NamedTuple):
+    """`each` are what every pod takes, as (dimension, amount above 0) by rising dimension. `once` are the volumes that pods
+    share, of which the first one on a node takes an attachment: (the driver's dimension, the volume's own)."""
+
+    each: tuple[tuple[int, int], ...] = ()
+    once: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def alone(self) -> tuple[tuple[int, int], ...]:
+        """What a pod takes of a node where no other shares its volumes."""
+        amounts = Counter(dict(self.each))
+        amounts.update(driver for driver, _ in self.once)
+        return tuple(sorted(amounts.items()))
+
+
+NOTHING = Need()
 
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104  the addresses that Kubernetes takes for all of the host
 FIRST = ("cpu", "memory", "pods")
@@ -37,10 +54,12 @@ class Dimensions:
     def __init__(self, shapes: Iterable[PodShape]) -> None:
         asked: set[str] = set()
         drivers: set[str] = set()
+        shared: set[str] = set()
         addresses: dict[tuple[str, int], set[str]] = defaultdict(set)
         for shape in shapes:
             asked |= shape.requests.keys()
             drivers |= {volume.driver for volume in shape.volumes if volume.driver}
+            shared |= {volume.shared for volume in shape.volumes if volume.driver and volume.shared}
             for port in shape.host_ports:
                 addresses[port.protocol, port.port].add(_address(port))
         self.resources = (*FIRST, *sorted(asked.difference(FIRST)))
@@ -48,10 +67,13 @@ class Dimensions:
         self._ports = {port: len(self.resources) + index for index, port in enumerate(ports)}
         first = len(self.resources) + len(ports)
         self._drivers = {driver: first + index for index, driver in enumerate(sorted(drivers))}
+        first += len(self._drivers)
+        self._shared = {identity: first + index for index, identity in enumerate(sorted(shared))}
         self.names = (
             *self.resources,
             *(f"host port {number}/{protocol}" for protocol, number, _ in ports),
             *(f"volumes of {driver}" for driver in self._drivers),
+            *(f"volume {identity}" for identity in self._shared),
         )
 
     @property
@@ -59,22 +81,24 @@ class Dimensions:
         return frozenset(index for index, name in enumerate(self.names) if name in ACCELERATORS)
 
     def need(self, shape: PodShape) -> Need:
-        """Of one pod, as if it alone had the volumes that it shares with others."""
-        attached = Counter(self._drivers.get(volume.driver, -1) for volume in shape.volumes)
+        once = {
+            (self._drivers[v.driver], self._shared[v.shared]) for v in shape.volumes if v.driver and v.shared in self._shared
+        }
+        attached = Counter(self._drivers.get(v.driver, -1) for v in shape.volumes if v.shared not in self._shared)
         amounts = {**shape.requests, "pods": shape.requests.get("pods") or 1}
         found = [(index, amounts.get(name, 0)) for index, name in enumerate(self.resources)]
         found += [(index, 1) for index in sorted(self._port_indices(shape))]
         found += sorted((index, number) for index, number in attached.items() if index >= 0)
-        return tuple((index, amount) for index, amount in found if amount > 0)
+        return Need(tuple((index, amount) for index, amount in found if amount > 0), tuple(sorted(once)))
 
     def room(self, allocatable: Resources, attachments: Mapping[str, int]) -> list[int]:
         """`attachments` are what each CSI driver has left."""
         found = [allocatable.get(name, 0) for name in self.resources] + [1] * len(self._ports)
-        return found + [attachments.get(driver, UNLIMITED) for driver in self._drivers]
+        return found + [attachments.get(driver, UNLIMITED) for driver in self._drivers] + [1] * len(self._shared)
 
-    def shared(self, shape: PodShape) -> Iterable[tuple[int, str]]:
-        """(dimension, identity) of the attachments that a pod shares: a node has each once, however many pods use it."""
-        found = ((self._drivers.get(volume.driver, -1), volume.shared) for volume in shape.volumes)
+    def shared_elsewhere(self, shape: PodShape) -> Iterable[tuple[int, str]]:
+        """(the driver's dimension, identity) of those that only pods share which do not wait: `need` counts them for each."""
+        found = ((self._drivers.get(v.driver, -1), v.shared) for v in shape.volumes if v.shared not in self._shared)
         return ((index, identity) for index, identity in found if index >= 0 and identity)
 
     def _port_indices(self, shape: PodShape) -> set[int]:
@@ -95,13 +119,25 @@ def _address(port: HostPort) -> str:
 
 
 def subtract(room: list[int], need: Need, times: int) -> None:
-    for dimension, amount in need:
+    """`times` is above 0."""
+    for dimension, amount in need.each:
         room[dimension] -= amount * times
+    for driver, volume in need.once:
+        room[driver] -= room[volume]
+        room[volume] = 0
 
 
 def most(room: list[int], need: Need, wanted: int) -> int:
     """How many of `wanted` equal pods fit into `room`."""
-    for dimension, amount in need:
+    each, once = need
+    if once:
+        room = list(room)
+        for driver, volume in once:
+            if room[volume]:
+                if room[driver] < 1:
+                    return 0
+                room[driver] -= 1
+    for dimension, amount in each:
         fit = room[dimension] // amount
         if fit < wanted:
             if fit <= 0:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from spillway.model.cluster import PodSet, PodShape, PodState
 from spillway.model.plan import Placement
 from spillway.model.policy import Policy
-from spillway.planner.amounts import Need
+from spillway.planner.amounts import NOTHING, Need
 from spillway.planner.durations import duration_s
 from spillway.planner.rules.requirement import matches
 from spillway.planner.view import View
@@ -27,7 +27,7 @@ class Lot:
     pods: PodSet
     count: int
     moving: bool = False
-    need: Need = ()
+    need: Need = NOTHING
     kind: int = 0
     left: int = 0
     offset: int = 0

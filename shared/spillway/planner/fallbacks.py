@@ -45,7 +45,7 @@ def fallbacks(
 def _totals(pods: Sequence[tuple[Need, int]]) -> dict[int, int]:
     totals: dict[int, int] = {}
     for need, count in pods:
-        for dimension, amount in need:
+        for dimension, amount in need.each:
             totals[dimension] = totals.get(dimension, 0) + amount * count
     return totals
 
@@ -57,7 +57,9 @@ def _least(totals: Mapping[int, int], source: Source) -> float:
 
 def _nodes(pods: Sequence[tuple[Need, int]], source: Source) -> int:
     """How many nodes hold the pods, the largest share first, equal nodes at once."""
-    largest = sorted(pods, key=lambda pod: max(amount / source.have[dimension] for dimension, amount in pod[0]), reverse=True)
+    largest = sorted(
+        pods, key=lambda pod: max(amount / source.have[dimension] for dimension, amount in pod[0].each), reverse=True
+    )
     needs, left, nodes = [need for need, _ in largest], [count for _, count in largest], 0
     while any(left):
         free, packed = list(source.have), []

@@ -47,7 +47,7 @@ class Market:
         """Items that ask for no accelerator and that a group without one can serve."""
         plain = [self.takes(source) for source in self.sources.values() if not source.accelerated]
         return [
-            self._accelerators.isdisjoint(dimension for dimension, _ in item.need) and any(takes[i] for takes in plain)
+            self._accelerators.isdisjoint(dimension for dimension, _ in item.need.each) and any(takes[i] for takes in plain)
             for i, item in enumerate(self.items)
         ]
 

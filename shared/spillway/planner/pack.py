@@ -73,7 +73,7 @@ def pack(
 
 
 def _share(need: Need, have: Sequence[int]) -> float:
-    return max(amount / have[dimension] for dimension, amount in need)
+    return max(amount / have[dimension] for dimension, amount in need.each)
 
 
 def _least_cost(needs: Sequence[Need], offers: Sequence[Offer]) -> list[float]:

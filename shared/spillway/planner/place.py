@@ -128,7 +128,7 @@ def _offer(lots: Sequence[Lot], left: Sequence[int], rooms: Sequence[Room], fit:
         if left[index]
         and most(one.free, lot.need, 1)
         and fit.refusal(lot.kind, one.host) is None
-        and not (kept and accelerators.isdisjoint(dimension for dimension, _ in lot.need))
+        and not (kept and accelerators.isdisjoint(dimension for dimension, _ in lot.need.each))
     )
     return Offer(tuple(one.free), one.price, len(rooms), takes)
 
@@ -155,10 +155,10 @@ def _rooms_for(
 def _least_needs(lots: Sequence[Lot]) -> list[Need]:
     """For every PRUNE_EVERY-th lot, what all from there on ask for at least."""
     found: list[Need] = []
-    least = dict(lots[-1].need) if lots else {}
+    least = dict(lots[-1].need.each) if lots else {}
     for index in range(len(lots) - 1, -1, -1):
-        asked = dict(lots[index].need)
+        asked = dict(lots[index].need.each)
         least = {dimension: min(amount, asked[dimension]) for dimension, amount in least.items() if dimension in asked}
         if index % PRUNE_EVERY == 0:
-            found.append(tuple(sorted(least.items())))
+            found.append(Need(tuple(sorted(least.items()))))
     return found[::-1]

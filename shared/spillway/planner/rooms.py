@@ -102,7 +102,7 @@ class Rooms:
             shape = self.view.shapes[pods.shape]
             if shape.priority >= self.view.policy.pods.priority_cutoff or shape.is_daemon:
                 subtract(free, self._need(pods.shape), len(pods.names))
-                for dimension, identity in self.dimensions.shared(shape):
+                for dimension, identity in self.dimensions.shared_elsewhere(shape):
                     again = len(pods.names) - ((dimension, identity) not in shared)
                     free[dimension] += again  # each pod took one of its own above
                     shared.add((dimension, identity))
@@ -116,7 +116,7 @@ class Rooms:
         return self.needs[shape_id]
 
     def _of_group(self, group: NodeGroup, gap: Gap) -> Iterator[Room]:
-        if group.template is None:
+        if group.template is None or group.problem:  # nobody knows how many nodes its desired stands for
             return
         template = group.template
         for instance in sorted(group.instances, key=lambda i: i.id):

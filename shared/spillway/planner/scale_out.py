@@ -119,7 +119,7 @@ class Growth:
         """`3 pods of 2 shapes that fit nowhere else and ask for 1.5 cpu, 12 GiB memory`."""
         total: dict[int, int] = defaultdict(int)
         for i, pods in served.items():
-            for dimension, amount in self.lots[i].need:
+            for dimension, amount in self.lots[i].need.each:
                 total[dimension] += amount * pods
         names = self.dimensions.resources
         asked = [f"{quantity.show(names[d], a)} {names[d]}" for d, a in sorted(total.items()) if d < len(names) and d != PODS]

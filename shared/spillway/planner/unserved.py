@@ -59,7 +59,7 @@ class Explainer:
         rule = self._fit.refusal(lot.kind, self._fit.host_kind(host))
         if rule:
             return rule.code, 0.0, rule.text
-        short = [(dimension, amount) for dimension, amount in lot.need if amount > have[dimension]]
+        short = [(dimension, amount) for dimension, amount in lot.need.alone if amount > have[dimension]]
         if short:
             return Code.TOO_SMALL, *self._too_small(short, have, group)
         if refused:
