@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from spillway.aws import fleet, types
+from spillway.aws import allocatable, fleet, shapes
+from spillway.aws.kubelet import Settings
+from spillway.model.base import Resources
 from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate
 from spillway.model.reason import Code
@@ -73,12 +75,19 @@ class TestWhichTypes:
 
         assert found.instance_types == ("c5.large",)
 
-    def test_weighted_groups_are_refused_with_what_to_do(self) -> None:
+    @pytest.mark.feature("FS-02")
+    def test_weighted_groups_have_their_template_and_are_not_asked_with_what_to_do(self) -> None:
         fields = mixed("g", ["m5.large"])
         fields["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"][0]["WeightedCapacity"] = "4"
 
-        assert "WeightedCapacity 4" in problem(region(group(**fields)))
-        assert "counts in vcpu" in problem(region(group(DesiredCapacityType="vcpu")))
+        weighted, by_cores = only(region(group(**fields))), only(region(group(DesiredCapacityType="vcpu")))
+
+        assert "WeightedCapacity 4" in weighted.problem
+        assert weighted.template is not None
+        assert [choice.weight for choice in weighted.template.choices] == [4]
+        assert "counts in vcpu" in by_cores.problem
+        assert by_cores.template is not None
+        assert [choice.weight for choice in by_cores.template.choices] == [2]
 
 
 class TestPromise:
@@ -124,7 +133,7 @@ class TestAllocatable:
     def test_takes_off_what_the_kubelet_and_the_hypervisor_keep(self) -> None:
         """Karpenter publishes 3920 m, 14162 MiB and 58 pods for an m5.xlarge."""
         network = {"MaximumNetworkInterfaces": 4, "Ipv4AddressesPerInterface": 15}
-        found = types.allocatable(_capacity(instance_type("m5.xlarge", 4, 16384, NetworkInfo=network)))
+        found = _allocatable(instance_type("m5.xlarge", 4, 16384, NetworkInfo=network))
 
         assert (found["cpu"], found["memory"] // 1024**2, found["pods"]) == (3920, 14162, 58)
 
@@ -132,7 +141,7 @@ class TestAllocatable:
         """Karpenter's m7g.xlarge has 14103 MiB."""
         network = {"MaximumNetworkInterfaces": 4, "Ipv4AddressesPerInterface": 15}
         arm = {"SupportedArchitectures": ["arm64"]}
-        found = types.allocatable(_capacity(instance_type("m7g.xlarge", 4, 16384, NetworkInfo=network, ProcessorInfo=arm)))
+        found = _allocatable(instance_type("m7g.xlarge", 4, 16384, NetworkInfo=network, ProcessorInfo=arm))
 
         assert found["memory"] // 1024**2 == 14103
 
@@ -143,7 +152,7 @@ class TestAllocatable:
         ]
         network = {"MaximumNetworkInterfaces": 23, "Ipv4AddressesPerInterface": 50, "NetworkCards": cards}
 
-        assert _capacity(instance_type(NetworkInfo=network))["pods"] == 15 * 49 + 2
+        assert _allocatable(instance_type(NetworkInfo=network))["pods"] == 15 * 49 + 2
 
     @pytest.mark.parametrize(
         ("devices", "expected"),
@@ -156,11 +165,28 @@ class TestAllocatable:
                 {"NeuronInfo": {"NeuronDevices": [{"Count": 6, "CoreInfo": {"Count": 2}}]}},
                 {"aws.amazon.com/neuron": 6, "aws.amazon.com/neuroncore": 12},
             ),
-            ({"InferenceAcceleratorInfo": {"Accelerators": [{"Count": 4}]}}, {"aws.amazon.com/neuron": 4}),
+            (
+                {"InferenceAcceleratorInfo": {"Accelerators": [{"Count": 4, "Manufacturer": "AWS"}]}},
+                {"aws.amazon.com/neuron": 4},
+            ),
+            (
+                {
+                    "NeuronInfo": {"NeuronDevices": [{"Count": 4, "CoreInfo": {"Count": 4}}]},
+                    "InferenceAcceleratorInfo": {"Accelerators": [{"Count": 4, "Manufacturer": "AWS"}]},
+                },
+                {"aws.amazon.com/neuron": 4, "aws.amazon.com/neuroncore": 16},
+            ),
+            (
+                {"InferenceAcceleratorInfo": {"Accelerators": [{"Count": 8, "Manufacturer": "Qualcomm"}]}},
+                {"qualcomm.com/qaic": 8},
+            ),
+            ({"GpuInfo": {"Gpus": [{"Manufacturer": "NVIDIA", "Count": 0, "LogicalGpuCount": 1}]}}, {"nvidia.com/gpu": 1}),
+            ({"NetworkInfo": {"EfaInfo": {"MaximumEfaInterfaces": 4}}}, {}),
         ],
     )
+    @pytest.mark.feature("FS-03")
     def test_devices_have_their_makers_resource_name(self, devices: dict[str, Any], expected: dict[str, int]) -> None:
-        found = _capacity(instance_type(**devices))
+        found = _allocatable(instance_type(**devices))
 
         assert {name: count for name, count in found.items() if "/" in name} == expected
 
@@ -201,10 +227,8 @@ class TestAllocatable:
         assert "group us-east-1/g: tag k8s.io/cluster-autoscaler/node-template/resources/cpu is passed over" in warning.text
 
 
-def _capacity(item: dict[str, Any]) -> dict[str, int]:
-    from spillway.aws import shapes
-
-    return types.capacity(shapes.read(item, shapes.InstanceType))
+def _allocatable(item: dict[str, Any]) -> Resources:
+    return allocatable.of_type(shapes.read(item, shapes.InstanceType), allocatable.Node(shapes.LaunchData(), Settings()))
 
 
 class TestLabels:

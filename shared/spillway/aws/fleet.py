@@ -6,10 +6,13 @@ from typing import Any
 
 import msgspec
 
-from spillway.aws import groups, history, labels, launch, prices, shapes, state, templates
+from spillway.aws import groups, history, labels, launch, prices, requirements, shapes, state, templates
 from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
+from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
+
+_DEFAULTS = Policy()
 
 Answers = Mapping[str, Any]
 """One region's answers by top-level key (CONTRACTS section 2). In place of a list there may stand the error,
@@ -23,8 +26,10 @@ def reduce(
     answers: Mapping[str, Answers | Exception | str],
     group_names: Iterable[str] = (),
     previous: FleetSnapshot | None = None,
+    policy: Policy = _DEFAULTS,
 ) -> FleetSnapshot:
-    """The groups with both discovery tags, and those named `region/name` in `group_names`.
+    """The groups with both discovery tags, and those named `region/name` in `group_names`. `policy` says of their kubelets
+    what nobody else tells.
 
     A region whose answers, or whose AutoScalingGroups, are an error is unknown: of it remain the groups of
     `previous`, as of then. Nothing that one group or item lacks stops the others; it becomes a warning.
@@ -48,7 +53,7 @@ def reduce(
             warnings.append(Reason(code=Code.REGION_SILENT, text=f"region {region} did not answer, {age}: {problem}"))
             continue
         regions.append(RegionView(name=region, known=True, as_of=taken_at))
-        here, troubles = _region(region, cluster, taken_at, answer, named, previous)
+        here, troubles = _region(region, cluster, taken_at, answer, named, previous, policy)
         found += here
         warnings += troubles
     return FleetSnapshot(
@@ -67,9 +72,15 @@ def _unknown(region: str, problem: str, previous: FleetSnapshot | None) -> Regio
 
 
 def _region(
-    region: str, cluster: str, now: datetime, answers: Answers, named: frozenset[str], previous: FleetSnapshot | None
+    region: str,
+    cluster: str,
+    now: datetime,
+    answers: Answers,
+    named: frozenset[str],
+    previous: FleetSnapshot | None,
+    policy: Policy,
 ) -> tuple[list[NodeGroup], list[Reason]]:
-    catalogue, problems = _catalogue(region, answers)
+    catalogue, problems = _catalogue(region, answers, policy)
     machines, more = _machines(answers)
     goings_on, others = _state(answers, catalogue)
     warnings = [
@@ -139,9 +150,9 @@ def _group(
     try:
         found = launch.of_group(group, catalogue.definitions)
         capacity_type = found.capacity_type
-        template, troubles = templates.of_launch(
-            found, group.auto_scaling_group_name, group.availability_zones, groups.tags(item), catalogue
-        )
+        template, troubles = templates.of_launch(found, group, groups.tags(item), catalogue)
+        problem = found.problem
+        troubles += [problem] if problem else []
     except launch.Unreadable as error:
         problem = str(error)
         troubles = [problem]
@@ -180,6 +191,7 @@ def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance])
         id=member.instance_id,
         zone=member.availability_zone,
         instance_type=member.instance_type or machine.instance_type,
+        definition=launch.definition_of(member),
         lifecycle=member.lifecycle_state,
         launched_at=machine.launch_time,
         state=machine.state.name,
@@ -189,7 +201,7 @@ def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance])
     )
 
 
-def _catalogue(region: str, answers: Answers) -> tuple[templates.Catalogue, list[str]]:
+def _catalogue(region: str, answers: Answers, policy: Policy) -> tuple[templates.Catalogue, list[str]]:
     versions, p1 = shapes.read_all(
         _items(answers, "LaunchTemplateVersions"), shapes.LaunchTemplateVersion, "LaunchTemplateVersions"
     )
@@ -199,12 +211,16 @@ def _catalogue(region: str, answers: Answers) -> tuple[templates.Catalogue, list
     kinds, p3 = shapes.read_all(_items(answers, "InstanceTypes"), shapes.InstanceType, "InstanceTypes")
     nodegroups, p4 = shapes.read_all(_items(answers, "Nodegroups"), shapes.NodegroupAnswer, "Nodegroups")
     fixed = answers.get("OnDemandPrices", {})
+    images, p6 = shapes.read_all(_items(answers, "Images"), shapes.Image, "Images")
+    met, p7 = shapes.read_all(_items(answers, requirements.KEY), shapes.RequirementsAnswer, requirements.KEY)
     known, p5 = prices.read(fixed if isinstance(fixed, Mapping) else {}, _items(answers, "SpotPriceHistory"))
     return templates.Catalogue(
         region=region,
         definitions=launch.Definitions(
             versions=tuple(versions),
             configurations={one.launch_configuration_name: one for one in configurations},
+            images={image.image_id: image for image in images},
+            types_of=requirements.types_of(met),
             versions_problem=_problem(answers, "LaunchTemplateVersions"),
             configurations_problem=_problem(answers, "LaunchConfigurations"),
         ),
@@ -214,7 +230,8 @@ def _catalogue(region: str, answers: Answers) -> tuple[templates.Catalogue, list
             group.name: answer.nodegroup for answer in nodegroups for group in answer.nodegroup.resources.auto_scaling_groups
         },
         types_problem=_problem(answers, "InstanceTypes"),
-    ), [*p1, *p2, *p3, *p4, *p5]
+        policy=policy,
+    ), [*p1, *p2, *p3, *p4, *p5, *p6, *p7]
 
 
 def _state(answers: Answers, catalogue: templates.Catalogue) -> tuple[state.State, list[str]]:

@@ -21,10 +21,13 @@ _ARCH = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
 _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
 
 
-def well_known(region: str, zones: Iterable[str], types: Iterable[str], architectures: Iterable[str]) -> dict[str, str]:
+def well_known(
+    region: str, zones: Iterable[str], types: Iterable[str], architectures: Iterable[str], systems: Iterable[str]
+) -> dict[str, str]:
     """The labels that each new node is sure to carry: a label that two choices would differ in is left out."""
-    found = dict.fromkeys(_OS, "linux") | dict.fromkeys(_REGION, region)
-    for keys, values in ((_ZONE, set(zones)), (_TYPE, set(types)), (_ARCH, set(architectures))):
+    found = dict.fromkeys(_REGION, region)
+    every = ((_ZONE, set(zones)), (_TYPE, set(types)), (_ARCH, set(architectures)), (_OS, set(systems)))
+    for keys, values in every:
         if len(values) == 1 and (value := values.pop()):
             found |= dict.fromkeys(keys, value)
     return found
@@ -41,7 +44,12 @@ def of_nodegroup(nodegroup: Nodegroup | None) -> tuple[dict[str, str], dict[tupl
         Taint(key=taint.key, value=taint.value, effect=_EKS_EFFECTS.get(taint.effect, "NoSchedule"))
         for taint in nodegroup.taints
     ]
-    return labels, {(taint.key, taint.effect): taint for taint in taints}
+    return labels, by_key(taints)
+
+
+def by_key(taints: Iterable[Taint]) -> dict[tuple[str, str], Taint]:
+    """By key and effect, of which a node has one taint at most."""
+    return {(taint.key, taint.effect): taint for taint in taints}
 
 
 def of_tags(tags: Mapping[str, str]) -> Labels:

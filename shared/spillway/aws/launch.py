@@ -1,17 +1,21 @@
 """What a group launches: instance types and market, whichever of AWS's four ways the group says it in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
 
 from spillway.aws.shapes import (
     Group,
+    Image,
     LaunchConfiguration,
     LaunchData,
     LaunchTemplateVersion,
     MarketOptions,
+    Member,
     MixedPolicy,
     Override,
-    Requirements,
     TemplateReference,
 )
 from spillway.model.fleet import CapacityType
@@ -22,31 +26,80 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True)
-class Launch:
-    """`types` in the group's order of preference, `least` in place of types where the group names attributes only.
+class Question:
+    """Which types have these attributes: `GetInstanceTypesFromInstanceRequirements`, in its own words."""
 
-    `on_demand_share` is the part of further instances that is on-demand.
+    requirements: Mapping[str, Any]
+    architectures: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return msgspec.json.encode([self.requirements, sorted(self.architectures)], order="deterministic").decode()
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing that the group may launch, in Choice's terms: a type, or attributes whose types nobody told (`question`)."""
+
+    instance_type: str
+    data: LaunchData
+    definition: str
+    weight: int = 1
+    question: Question | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """An override that repeats another adds nothing."""
+        return self.instance_type, self.definition, self.data.image_id, self.question.key if self.question else ""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`options` in the group's order of preference. `data` is the definition that the others add to.
+
+    `on_demand_share` is the part of further instances that is on-demand. `unit` is what desired counts, `problem` why the
+    group may not be asked all the same, "" if it may.
     """
 
-    types: tuple[str, ...]
-    least: tuple[Requirements, ...] = ()
+    options: tuple[Option, ...]
     data: LaunchData = field(default_factory=LaunchData)
     capacity_type: CapacityType = CapacityType.ON_DEMAND
     on_demand_share: float = 1.0
     takes_cheapest: bool = False
+    unit: str = "units"
+    problem: str = ""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(option.instance_type for option in self.options if option.instance_type))
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """Attributes whose types nobody told."""
+        return tuple(option.question for option in self.options if option.question)
+
+    @property
+    def fingerprint(self) -> str:
+        """Definitions and images: two launches with the same one bring the same nodes of a type."""
+        return ",".join(sorted({f"{option.definition} {option.data.image_id}".strip() for option in self.options}))
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """Launch templates and launch configurations of a region. The problems say why a kind could not be read, "" if it was."""
+    """What a region's groups launch by. `images` by id or alias; `types_of` are answers by the key of their question.
+
+    The problems say why a kind could not be read, "" if it was.
+    """
 
     versions: tuple[LaunchTemplateVersion, ...] = ()
     configurations: Mapping[str, LaunchConfiguration] = field(default_factory=dict)
+    images: Mapping[str, Image] = field(default_factory=dict)
+    types_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     versions_problem: str = ""
     configurations_problem: str = ""
 
-    def data(self, reference: TemplateReference) -> LaunchData:
-        """The template's content; raises Unreadable when it was not answered."""
+    def version(self, reference: TemplateReference) -> LaunchTemplateVersion:
+        """Raises Unreadable when it was not answered."""
         mine = [version for version in self.versions if _is(version, reference)]
         wanted = reference.version or "$Default"
         if wanted == "$Latest":
@@ -59,7 +112,7 @@ class Definitions:
             name = reference.launch_template_name or reference.launch_template_id
             why = self.versions_problem or "DescribeLaunchTemplateVersions does not list it"
             raise Unreadable(f"launch template {name} version {wanted} cannot be read: {why}")
-        return found.launch_template_data
+        return found
 
     def configuration(self, name: str) -> LaunchData:
         """A launch configuration as if it were a template; raises Unreadable when it was not answered."""
@@ -68,6 +121,8 @@ class Definitions:
             why = self.configurations_problem or "DescribeLaunchConfigurations does not list it"
             raise Unreadable(f"launch configuration {name} cannot be read: {why}")
         return LaunchData(
+            image_id=found.image_id,
+            user_data=found.user_data,
             instance_type=found.instance_type,
             instance_market_options=MarketOptions(market_type="spot" if found.spot_price else ""),
             block_device_mappings=found.block_device_mappings,
@@ -79,16 +134,24 @@ def of_group(group: Group, definitions: Definitions) -> Launch:
     if group.mixed_instances_policy:
         launch = _mixed(group.mixed_instances_policy, definitions)
     elif group.launch_template:
-        launch = _single(definitions.data(group.launch_template))
+        version = definitions.version(group.launch_template)
+        launch = _single(version.launch_template_data, _name(version), definitions)
     elif group.launch_configuration_name:
-        launch = _single(definitions.configuration(group.launch_configuration_name))
+        name = group.launch_configuration_name
+        launch = _single(definitions.configuration(name), name, definitions)
     else:
         raise Unreadable("the group names neither a launch template nor a launch configuration")
-    if group.desired_capacity_type != "units":
-        raise Unreadable(
-            f"the group counts in {group.desired_capacity_type}, not in instances: set DesiredCapacityType to units"
-        )
+    if group.desired_capacity_type != launch.unit:
+        problem = f"the group counts in {group.desired_capacity_type}, not in instances: set DesiredCapacityType to units"
+        launch = replace(launch, unit=group.desired_capacity_type, problem=problem)
     return replace(launch, capacity_type=CapacityType.RESERVED) if _is_reserved(group, launch.data) else launch
+
+
+def definition_of(member: Member) -> str:
+    """What launched an instance, as an option names its definition; "" where Auto Scaling does not say."""
+    if member.launch_template:
+        return f"{member.launch_template.launch_template_id}:{member.launch_template.version}"
+    return member.launch_configuration_name
 
 
 def market(group: Group) -> CapacityType:
@@ -118,6 +181,7 @@ def _is_reserved(group: Group, template: LaunchData) -> bool:
 _ONLY = "capacity-reservations-only"
 _LEFT_TO_THE_TEMPLATE = frozenset({"", "default"})
 _BLOCK = "capacity-block"
+_ARCHITECTURES = ("arm64", "x86_64")  # of an image that nobody told of
 
 
 def _is(version: LaunchTemplateVersion, reference: TemplateReference) -> bool:
@@ -126,61 +190,73 @@ def _is(version: LaunchTemplateVersion, reference: TemplateReference) -> bool:
     return version.launch_template_name == reference.launch_template_name
 
 
-def _single(data: LaunchData) -> Launch:
+def _name(version: LaunchTemplateVersion) -> str:
+    return f"{version.launch_template_id}:{version.version_number}"
+
+
+def _single(data: LaunchData, definition: str, definitions: Definitions) -> Launch:
     is_spot = data.instance_market_options.market_type == "spot"
-    capacity_type = CapacityType.SPOT if is_spot else CapacityType.ON_DEMAND
-    share = 0.0 if capacity_type is CapacityType.SPOT else 1.0
-    if data.instance_type:
-        return Launch(types=(data.instance_type,), data=data, capacity_type=capacity_type, on_demand_share=share)
-    if data.instance_requirements:
-        least = (data.instance_requirements,)
-        return Launch(types=(), least=least, data=data, capacity_type=capacity_type, on_demand_share=share)
-    raise Unreadable("the launch template names neither an instance type nor instance requirements")
+    return Launch(
+        options=_options(Override(), data, definition, definitions),
+        data=data,
+        capacity_type=CapacityType.SPOT if is_spot else CapacityType.ON_DEMAND,
+        on_demand_share=0.0 if is_spot else 1.0,
+    )
 
 
 def _mixed(policy: MixedPolicy, definitions: Definitions) -> Launch:
     overrides, distribution = policy.launch_template.overrides, policy.instances_distribution
+    base = _base(policy, definitions, needed=any(_needs_template(one) for one in overrides or (Override(),)))
+    options: list[Option] = []
+    for override in overrides or (Override(),):
+        version = definitions.version(own) if (own := override.launch_template_specification) else base
+        data = version.launch_template_data
+        if override.image_id:
+            data = msgspec.structs.replace(data, image_id=override.image_id)
+        options += _options(override, data, _name(version), definitions)
     weights = sorted({override.weighted_capacity for override in overrides if override.weighted_capacity not in ("", "1")})
-    if weights:
-        raise Unreadable(
-            f"the group counts in weighted units (WeightedCapacity {', '.join(weights)}), not in instances: "
-            "take the weights out of its overrides"
-        )
-    types, least = _choices(overrides, policy, definitions)
+    problem = (
+        f"the group counts in weighted units (WeightedCapacity {', '.join(weights)}), not in instances: "
+        "take the weights out of its overrides"
+    )
     return Launch(
-        types=types,
-        least=least,
-        data=_base(policy, definitions, needed=not overrides),
+        options=tuple({option.key: option for option in reversed(options)}.values())[::-1],
+        data=base.launch_template_data,
         capacity_type=CapacityType.SPOT if distribution.is_spot else CapacityType.ON_DEMAND,
         on_demand_share=distribution.on_demand_percentage_above_base_capacity / 100,
         takes_cheapest=distribution.on_demand_allocation_strategy == "lowest-price",
+        problem=problem if weights else "",
     )
 
 
-def _choices(
-    overrides: Iterable[Override], policy: MixedPolicy, definitions: Definitions
-) -> tuple[tuple[str, ...], tuple[Requirements, ...]]:
-    """Types and requirements of the overrides; those of the policy's own template where there are none."""
-    types: list[str] = []
-    least: list[Requirements] = []
-    for override in overrides or (Override(),):
-        if override.instance_type:
-            types.append(override.instance_type)
-        elif override.instance_requirements:
-            least.append(override.instance_requirements)
-        else:
-            own = override.launch_template_specification or policy.launch_template.launch_template_specification
-            single = _single(definitions.data(own))
-            types += single.types
-            least += single.least
-    return tuple(dict.fromkeys(types)), tuple(least)
+def _options(override: Override, data: LaunchData, definition: str, definitions: Definitions) -> tuple[Option, ...]:
+    """A type, or the types that have the attributes; of the override, else of the template. Raises Unreadable."""
+    weight = int(override.weighted_capacity or "1")
+    if override.instance_type or (data.instance_type and not override.instance_requirements):
+        return (Option(override.instance_type or data.instance_type, data, definition, weight),)
+    requirements = override.instance_requirements or data.instance_requirements
+    if not requirements:
+        raise Unreadable("the launch template names neither an instance type nor instance requirements")
+    image = definitions.images.get(data.image_id)
+    question = Question(requirements, (image.architecture,) if image and image.architecture else _ARCHITECTURES)
+    names = definitions.types_of.get(question.key)
+    if names is None:
+        return (Option("", data, definition, weight, question),)
+    if not names:
+        raise Unreadable("no instance type has the attributes that the group asks for")
+    return tuple(Option(name, data, definition, weight) for name in names)
 
 
-def _base(policy: MixedPolicy, definitions: Definitions, needed: bool) -> LaunchData:
-    """The policy's template, which adds only disks and CPU options when all overrides name their types."""
+def _needs_template(override: Override) -> bool:
+    """Its type comes from the policy's own template."""
+    return not (override.launch_template_specification or override.instance_type or override.instance_requirements)
+
+
+def _base(policy: MixedPolicy, definitions: Definitions, needed: bool) -> LaunchTemplateVersion:
+    """The policy's template, which adds only disks, image and CPU options when all overrides name their types."""
     try:
-        return definitions.data(policy.launch_template.launch_template_specification)
+        return definitions.version(policy.launch_template.launch_template_specification)
     except Unreadable:
         if needed:
             raise
-        return LaunchData()
+        return LaunchTemplateVersion(version_number=0, launch_template_data=LaunchData())

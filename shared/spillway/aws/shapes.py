@@ -28,7 +28,7 @@ class Least(Shape, frozen=True):
 
 
 class Requirements(Shape, frozen=True):
-    """Attributes instead of types; every instance that is launched has at least the minimums."""
+    """The minimums of attributes that stand in place of types; every instance that is launched has at least these."""
 
     v_cpu_count: Least
     memory_mib: Least = msgspec.field(name="MemoryMiB")
@@ -38,7 +38,8 @@ class Override(Shape, frozen=True):
     instance_type: str = ""
     weighted_capacity: str = "1"
     launch_template_specification: TemplateReference | None = None
-    instance_requirements: Requirements | None = None
+    instance_requirements: dict[str, Any] | None = None
+    image_id: str = ""
 
 
 class PolicyTemplate(Shape, frozen=True):
@@ -69,6 +70,8 @@ class Member(Shape, frozen=True):
     instance_type: str = ""
     health_status: str = "Healthy"
     protected_from_scale_in: bool = False
+    launch_template: TemplateReference | None = None
+    launch_configuration_name: str = ""
 
 
 class Process(Shape, frozen=True):
@@ -126,6 +129,8 @@ class BlockDevice(Shape, frozen=True):
 class LaunchConfiguration(Shape, frozen=True):
     launch_configuration_name: str
     instance_type: str
+    image_id: str = ""
+    user_data: str = ""
     spot_price: str = ""
     block_device_mappings: tuple[BlockDevice, ...] = ()
 
@@ -139,9 +144,18 @@ class CpuOptions(Shape, frozen=True):
     threads_per_core: int | None = None
 
 
+class NetworkInterface(Shape, frozen=True):
+    interface_type: str = ""
+
+
 class LaunchData(Shape, frozen=True):
+    """A launch template's content. `image_id` may be an SSM parameter, `resolve:ssm:<name>`; `user_data` is base64."""
+
+    image_id: str = ""
+    user_data: str = ""
+    network_interfaces: tuple[NetworkInterface, ...] = ()
     instance_type: str = ""
-    instance_requirements: Requirements | None = None
+    instance_requirements: dict[str, Any] | None = None
     instance_market_options: MarketOptions = MarketOptions()
     block_device_mappings: tuple[BlockDevice, ...] = ()
     cpu_options: CpuOptions = CpuOptions()
@@ -154,6 +168,24 @@ class LaunchTemplateVersion(Shape, frozen=True):
     launch_template_id: str = ""
     launch_template_name: str = ""
     default_version: bool = False
+
+
+class Image(Shape, frozen=True):
+    image_id: str
+    name: str = ""
+    public_ssm_parameter_name: str = ""
+    architecture: str = ""
+    platform: str = ""
+    root_device_name: str = ""
+    block_device_mappings: tuple[BlockDevice, ...] = ()
+
+
+class RequirementsAnswer(Shape, frozen=True):
+    """Which types meet requirements, as a dump keeps it: the question, and the names that EC2 answered."""
+
+    instance_requirements: dict[str, Any]
+    architecture_types: tuple[str, ...]
+    instance_types: tuple[str, ...]
 
 
 class VCpuInfo(Shape, frozen=True):
@@ -172,11 +204,16 @@ class NetworkCard(Shape, frozen=True):
     maximum_network_interfaces: int = 0
 
 
+class EfaInfo(Shape, frozen=True):
+    maximum_efa_interfaces: int = 0
+
+
 class NetworkInfo(Shape, frozen=True):
     maximum_network_interfaces: int = 0
     ipv4_addresses_per_interface: int = 0
     default_network_card_index: int = 0
     network_cards: tuple[NetworkCard, ...] = ()
+    efa_info: EfaInfo = EfaInfo()
 
 
 class Cores(Shape, frozen=True):
@@ -184,7 +221,10 @@ class Cores(Shape, frozen=True):
 
 
 class Device(Shape, frozen=True):
+    """`logical_gpu_count`: of a type that has a part of a GPU, `count` is 0."""
+
     count: int = 0
+    logical_gpu_count: int = 0
     manufacturer: str = ""
     core_info: Cores = Cores()
 
@@ -201,6 +241,10 @@ class InferenceInfo(Shape, frozen=True):
     accelerators: tuple[Device, ...] = ()
 
 
+class StorageInfo(Shape, frozen=True):
+    total_size_in_gb: int = msgspec.field(name="TotalSizeInGB", default=0)
+
+
 class InstanceType(Shape, frozen=True):
     instance_type: str
     v_cpu_info: VCpuInfo
@@ -210,6 +254,9 @@ class InstanceType(Shape, frozen=True):
     gpu_info: GpuInfo = GpuInfo()
     neuron_info: NeuronInfo = NeuronInfo()
     inference_accelerator_info: InferenceInfo = InferenceInfo()
+    instance_storage_info: StorageInfo = StorageInfo()
+    hypervisor: str = ""
+    bare_metal: bool = False
 
 
 class InstanceState(Shape, frozen=True):
@@ -292,6 +339,7 @@ class Nodegroup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodegroup_name: str
     status: str = "ACTIVE"
     health: EksHealth = EksHealth()
+    ami_type: str = ""
     capacity_type: str = ""
     labels: dict[str, str] = {}
     taints: tuple[EksTaint, ...] = ()

@@ -1,42 +1,29 @@
-"""What an instance type brings to Kubernetes: capacity from EC2's figures, and the allocatable that is left of it.
+"""What an instance type brings to Kubernetes: its capacity, from EC2's figures."""
 
-A guess, for types that no node has shown yet: tags of the group beat it, and so does what its nodes really allocate.
-"""
+from spillway.aws.kubelet import DEFAULT_MAX_PODS, GIB, MIB, Settings
+from spillway.aws.shapes import CpuOptions, InstanceType, LaunchData, NetworkInfo, Requirements
+from spillway.model.policy import ImageFamily
 
-from collections.abc import Mapping
-
-from spillway.aws.shapes import CpuOptions, InstanceType, NetworkInfo, Requirements
-from spillway.model.base import Resources
-
-MIB = 1024 * 1024
-GIB = 1024 * MIB
-
-# Memory that the hypervisor and the kernel keep: Karpenter's default guess (VM_MEMORY_OVERHEAD_PERCENT). It is too
-# much for large types, which costs room until a node of the type was seen, and never promises what is not there.
-HYPERVISOR_SHARE = 0.075
-_ARM_RESERVE = 64 * MIB  # Graviton's kernel keeps this for contiguous allocations, before the share (Karpenter)
-
-# kubelet defaults of the AL2023 image: awslabs/amazon-eks-ami, nodeadm/internal/kubelet (cpu by cores, memory by pods)
-_CPU_RESERVE = ((1000, 0.06), (1000, 0.01), (2000, 0.005))  # of the first core, the second, the next two
-_CPU_RESERVE_REST = 0.0025
-_MEMORY_RESERVE_MIB = 255
-_MEMORY_RESERVE_POD_MIB = 11
-_EVICTION_MIB = 100  # --eviction-hard memory.available
-_DISK_RESERVE = GIB  # --kube-reserved ephemeral-storage
-_DISK_EVICTION_SHARE = 0.1  # --eviction-hard nodefs.available
-
-_ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
+ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
 _GPU = {"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "habana.ai/gaudi"}
+# Names of the makers' device plugins. Xilinx's media accelerators and FPGAs are named by the image that is loaded.
+_INFERENCE = {"Qualcomm": "qualcomm.com/qaic"}
+_EFA = ("efa", "efa-only")
 _LEAST_PODS = ((2 * GIB, 8), (0, 4))  # the fewest that the ENIs of any type from this memory on allow
+
+# A prefix is 16 addresses, in each slot of an interface. EKS's calculator cuts what comes of it, as EKS does for all its
+# own groups: awslabs/amazon-eks-ami, templates/al2/runtime/max-pods-calculator.sh; EKS user guide, choosing-instance-type.
+_PREFIX = 16
+_MOST_PODS, _MOST_PODS_OF_LARGE, _LARGE_VCPUS = 110, 250, 30
 
 
 def architecture(kind: InstanceType) -> str:
     """`amd64` or `arm64`, "" for any other. Types that run i386 too run 64-bit images."""
-    known = [_ARCHITECTURES[name] for name in kind.processor_info.supported_architectures if name in _ARCHITECTURES]
+    known = [ARCHITECTURES[name] for name in kind.processor_info.supported_architectures if name in ARCHITECTURES]
     return known[0] if known else ""
 
 
-def pods_by_interfaces(network: NetworkInfo) -> int:
+def pods_by_interfaces(network: NetworkInfo, settings: Settings = Settings(), prefix: int = 1) -> int:  # noqa: B008  frozen
     """Pod addresses of the default network card plus two pods on the host network; 0 where EC2 does not say."""
     cards = network.network_cards
     interfaces = (
@@ -44,60 +31,75 @@ def pods_by_interfaces(network: NetworkInfo) -> int:
         if network.default_network_card_index < len(cards)
         else network.maximum_network_interfaces
     )
-    return interfaces * (network.ipv4_addresses_per_interface - 1) + 2 if interfaces else 0
+    if not interfaces:
+        return 0
+    return max(0, interfaces - settings.reserved_interfaces) * (network.ipv4_addresses_per_interface - 1) * prefix + 2
 
 
-def capacity(kind: InstanceType, cpu: CpuOptions = CpuOptions()) -> dict[str, int]:  # noqa: B008  frozen
-    """Resources of a node of the type; `cpu` are the template's options, which may switch cores or threads off."""
-    cores = cpu.core_count * (cpu.threads_per_core or 1) if cpu.core_count else kind.v_cpu_info.default_v_cpus
-    memory = kind.memory_info.size_in_mib * MIB - (_ARM_RESERVE if architecture(kind) == "arm64" else 0)
+def pods(kind: InstanceType, settings: Settings, managed: bool = False) -> int:
+    """Slots for pods of a node. `managed`: a group of EKS that runs one of its images."""
+    if settings.max_pods:
+        return settings.max_pods
+    if settings.max_pods_unset or settings.family is ImageFamily.CUSTOM:
+        return DEFAULT_MAX_PODS
+    has_prefixes = settings.prefix_delegation and (kind.hypervisor == "nitro" or kind.bare_metal)
+    found = pods_by_interfaces(kind.network_info, settings, _PREFIX if has_prefixes else 1)
+    if not found:
+        return least_pods(kind.memory_info.size_in_mib * MIB)
+    most = _MOST_PODS_OF_LARGE if kind.v_cpu_info.default_v_cpus > _LARGE_VCPUS else _MOST_PODS
+    return min(found, most) if has_prefixes or managed else found
+
+
+def capacity(kind: InstanceType, data: LaunchData = LaunchData()) -> dict[str, int]:  # noqa: B008  frozen
+    """CPU, memory as EC2 names it, and devices of a node that is launched by `data`."""
     return {
-        "cpu": cores * 1000,
-        "memory": memory,
-        "pods": pods_by_interfaces(kind.network_info) or _least_pods(memory),
+        "cpu": _cores(kind, data.cpu_options) * 1000,
+        "memory": kind.memory_info.size_in_mib * MIB,
         **_devices(kind),
+        **_efas(kind, data),
     }
 
 
 def capacity_of(least: Requirements) -> dict[str, int]:
     """What any type that meets the attributes has."""
-    memory = int(least.memory_mib.min) * MIB
-    return {"cpu": int(least.v_cpu_count.min) * 1000, "memory": memory, "pods": _least_pods(memory)}
+    return {"cpu": int(least.v_cpu_count.min) * 1000, "memory": int(least.memory_mib.min) * MIB}
 
 
-def allocatable(capacity: Mapping[str, int], disk_gib: int | None = None) -> Resources:
-    """What is left for pods after the hypervisor, the kubelet's reserve and the eviction threshold."""
-    pods = capacity["pods"]
-    reserve = (_MEMORY_RESERVE_MIB + _MEMORY_RESERVE_POD_MIB * pods + _EVICTION_MIB) * MIB
-    left = {
-        **capacity,
-        "cpu": capacity["cpu"] - _cpu_reserve(capacity["cpu"]),
-        "memory": max(0, int(capacity["memory"] * (1 - HYPERVISOR_SHARE)) - reserve),
-    }
-    if disk_gib:
-        left["ephemeral-storage"] = max(0, int(disk_gib * GIB * (1 - _DISK_EVICTION_SHARE)) - _DISK_RESERVE)
-    return left
+def least_pods(memory: int) -> int:
+    """What any type with so much memory allows."""
+    return next(pods for least, pods in _LEAST_PODS if memory >= least)
+
+
+def _cores(kind: InstanceType, cpu: CpuOptions) -> int:
+    """The template may switch cores or threads off."""
+    return cpu.core_count * (cpu.threads_per_core or 1) if cpu.core_count else kind.v_cpu_info.default_v_cpus
 
 
 def _devices(kind: InstanceType) -> dict[str, int]:
     found: dict[str, int] = {}
     for gpu in kind.gpu_info.gpus:
         if resource := _GPU.get(gpu.manufacturer):
-            found[resource] = found.get(resource, 0) + gpu.count
-    for device in (*kind.neuron_info.neuron_devices, *kind.inference_accelerator_info.accelerators):
-        found["aws.amazon.com/neuron"] = found.get("aws.amazon.com/neuron", 0) + device.count
-        cores = device.count * device.core_info.count
-        found["aws.amazon.com/neuroncore"] = found.get("aws.amazon.com/neuroncore", 0) + cores
-    return {name: count for name, count in found.items() if count}
+            found[resource] = found.get(resource, 0) + (gpu.count or gpu.logical_gpu_count)
+    for device in kind.inference_accelerator_info.accelerators:
+        if resource := _INFERENCE.get(device.manufacturer):
+            found[resource] = found.get(resource, 0) + device.count
+    return {name: count for name, count in {**found, **_neurons(kind)}.items() if count}
 
 
-def _cpu_reserve(cpu_m: int) -> int:
-    reserve, left = 0.0, cpu_m
-    for step, share in _CPU_RESERVE:
-        reserve += min(left, step) * share
-        left -= min(left, step)
-    return int(reserve + left * _CPU_RESERVE_REST)
+def _neurons(kind: InstanceType) -> dict[str, int]:
+    """Inferentia and Trainium. EC2 names the first generation twice, also among accelerators for inference."""
+    devices = kind.neuron_info.neuron_devices
+    if not devices:
+        accelerators = kind.inference_accelerator_info.accelerators
+        return {"aws.amazon.com/neuron": sum(one.count for one in accelerators if one.manufacturer == "AWS")}
+    return {
+        "aws.amazon.com/neuron": sum(one.count for one in devices),
+        "aws.amazon.com/neuroncore": sum(one.count * one.core_info.count for one in devices),
+    }
 
 
-def _least_pods(memory: int) -> int:
-    return next(pods for least, pods in _LEAST_PODS if memory >= least)
+def _efas(kind: InstanceType, data: LaunchData) -> dict[str, int]:
+    """Interfaces that the template makes Elastic Fabric Adapters: without them a type that could have some has none."""
+    asked = sum(one.interface_type in _EFA for one in data.network_interfaces)
+    count = min(asked, kind.network_info.efa_info.maximum_efa_interfaces)
+    return {"vpc.amazonaws.com/efa": count} if count else {}

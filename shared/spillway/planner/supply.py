@@ -90,7 +90,7 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, s
     yield Code.REGION_EXCLUDED, f"region {region} is not in the policy's regions" if excluded else ""
     yield Code.REGION_UNKNOWN, f"region {region} did not answer" if region in view.unknown_regions else ""
     unreadable = group.problem or "its template cannot be read"
-    yield Code.NO_TEMPLATE, unreadable if group.template is None else ""
+    yield Code.NO_TEMPLATE, unreadable if group.problem or group.template is None else ""
     yield Code.SUSPENDED, "its Launch process is suspended" if "Launch" in group.suspended else ""
     yield from ownership.left_alone(view, group)
     record = passed_over(group, view.memory.unavailable, view.now)
