@@ -15,7 +15,7 @@ from spillway.aws.scaling.group import Rejected
 from spillway.aws.table import leases, memory, outcomes, requests, settings, waits
 from spillway.errors import EventError, Stopped
 from spillway.model.memory import OpenRequest, RequestState, Unavailable
-from tests.workflow.world import BOOT_S, HOME, NOW, REFUSE_S, WEST, World, fall, grow, open_world
+from tests.workflow.world import HOME, NOW, REFUSE_S, WEST, World, fall, grow, open_world
 
 
 @pytest.fixture
@@ -190,16 +190,9 @@ def test_a_timed_out_request_is_taken_back_but_for_what_came(world: World) -> No
     world.group("b", WEST)
     world.policy(scale_out={"provision_time_s": 120})
     world.plan(grow(to_desired=5, fallbacks=(fall(WEST, "b", nodes=4),)))
-    autoscaling = clients.client("autoscaling", HOME)
     world.capacity(HOME, 1)
-    autoscaling.suspend_processes(AutoScalingGroupName="a", ScalingProcesses=["Launch"])
+    world.launches.timing.refuse_s = 3600  # of the others nothing is heard
     world.call("scale_out", region=HOME, steps=[1])
-    autoscaling.resume_processes(AutoScalingGroupName="a", ScalingProcesses=["Launch"])
-    world.set_desired(5)
-    autoscaling.suspend_processes(AutoScalingGroupName="a", ScalingProcesses=["Launch"])
-    world.clock.pass_s(BOOT_S)
-    before = get(world)
-    requests.advance(world.table, before, msgspec.structs.replace(before, asked_at=world.clock.now))
     assert check(world)["unready"] == 1
     joined = get(world)
     requests.advance(world.table, joined, msgspec.structs.replace(joined, ready=1))
@@ -215,7 +208,8 @@ def test_a_group_that_does_not_grow_without_a_word_is_passed_over_after_its_time
     world.group("a", desired=1)
     world.policy(scale_out={"provision_time_s": 120})
     world.plan(grow())
-    clients.client("autoscaling", HOME).suspend_processes(AutoScalingGroupName="a", ScalingProcesses=["Launch"])
+    world.capacity(HOME, 0)
+    world.launches.timing.refuse_s = 3600
     world.call("scale_out", region=HOME, steps=[1])
     world.clock.pass_s(121)
     check(world)

@@ -18,7 +18,7 @@ NAMED = 40  # groups with a reason of their own; further ones are folded into on
 
 # How near a refusal is to a node: what time or room would mend first, what needs another group last.
 _NEARNESS = (
-    Code.STALE_VIEW, Code.UNAVAILABLE, Code.AT_MAX, Code.LIMIT, Code.SUSPENDED, Code.DISABLED, Code.REGION_UNKNOWN,
+    Code.STALE_VIEW, Code.UNAVAILABLE, Code.AT_MAX, Code.LIMIT, Code.SUSPENDED, Code.CHANGING, Code.OTHER_OWNER, Code.DISABLED, Code.REGION_UNKNOWN,
     Code.NO_TEMPLATE, Code.REGION_EXCLUDED, Code.SINGLE_REGION, Code.IGNORED, Code.TOO_SMALL, Code.ZONE, Code.TAINT,
     Code.AFFINITY, Code.SELECTOR, Code.VOLUME,
 )  # fmt: skip

@@ -89,6 +89,8 @@ def _problem(task: Task, step: ScaleIn, now: GroupNow, protected: bool) -> str:
     floor = max(now.min_size, policy.min or 0)
     if now.desired <= floor:
         return f"group {now.key} is at its minimum of {floor}"
+    if unable := now.unable_to("Terminate"):
+        return unable
     if protected and policy.scale_in.respect_protection:
         return f"{step.instance_id} is protected from scale in, which the policy respects"
     return ""

@@ -19,7 +19,7 @@ class Rejected(Exception):
 class GroupNow:
     """`units` are what the members count for: their number, or the sum of their weights in a weighted group.
 
-    `weight` is the most that one new instance may count for.
+    `weight` is the most that one new instance may count for. `status` is "" but for a group that is being deleted.
     """
 
     region: str
@@ -31,6 +31,8 @@ class GroupNow:
     zones: tuple[str, ...]
     units: int
     weight: int
+    suspended: frozenset[str]
+    status: str
 
     @property
     def key(self) -> str:
@@ -40,6 +42,12 @@ class GroupNow:
     def members(self) -> tuple[str, ...]:
         """Ids of instances that run or come; those that leave are none."""
         return tuple(instance.id for instance in self.instances if instance.is_member)
+
+    def unable_to(self, process: str) -> str:
+        """Why Auto Scaling would take a call and not do it: `process` is Launch or Terminate. "" when it would."""
+        if self.status:
+            return f"the status of group {self.key} is {self.status}"
+        return f"the {process} process of group {self.key} is suspended" if process in self.suspended else ""
 
     def instance(self, instance_id: str) -> Instance | None:
         return next((instance for instance in self.instances if instance.id == instance_id), None)
@@ -76,6 +84,8 @@ def of(region: str, raw: Mapping[str, Any]) -> GroupNow:
         zones=tuple(sorted(raw.get("AvailabilityZones") or ())),
         units=sum(weight for instance, weight in zip(instances, weights, strict=True) if instance.is_member),
         weight=_weight(raw),
+        suspended=frozenset(process["ProcessName"] for process in raw.get("SuspendedProcesses") or ()),
+        status=raw.get("Status", ""),
     )
 
 

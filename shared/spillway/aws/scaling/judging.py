@@ -110,6 +110,8 @@ def _judge(task: Task, request: OpenRequest, seen: _Seen) -> returning.Returned:
     request = claiming.claim(task.table, request, now, seen.requests)
     wanted = request.nodes - request.missing
     waiting = wanted - len(request.instances)
+    if waiting > 0 and (unable := now.unable_to("Launch")):
+        return returning.refuse(task, step, request, wanted if step.gang else waiting, None, unable)
     failure = _refusal(request, now, seen.failures.get(request.group, []))
     if waiting > 0 and failure is not None:
         nodes = wanted if step.gang else waiting

@@ -166,6 +166,9 @@ def _raise(task: Task, request: OpenRequest) -> int:
         current = next(one for one in siblings if one.id == request.id)
         if current.state is not RequestState.PLANNED:
             return 0
+        if unable := now.unable_to("Launch"):  # since the plan was made: it passes such groups over
+            _move_on(task, step, current, of_plan, lease, unable)
+            return 0
         if problem := _changed(task, step, current, now, siblings):
             _close(task, step, current, lease, problem)
             return 0

@@ -35,7 +35,7 @@ def refuse(task: Task, step: ScaleOut, request: OpenRequest, nodes: int, failure
     """
     with leases.group(task.table, request.region, request.group, request.id) as lease:
         now = group.read(request.region, request.group)
-        if now is not None:
+        if now is not None and not now.unable_to("Launch"):  # AWS refused nothing where it launches nothing
             following.remember(task.table, task.policy, now.region, now.name, failure)
         after = _following(task, step, request, nodes)
         refused = msgspec.structs.replace(request, missing=request.missing + nodes, state=_state(request, nodes))
