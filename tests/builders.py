@@ -26,6 +26,7 @@ from spillway.model.fleet import (
     RegionView,
     Scope,
 )
+from spillway.model.market import Ceiling, CeilingKind
 from spillway.model.memory import Memory, OpenRequest
 from spillway.model.plan import Plan
 from spillway.model.policy import Policy
@@ -175,6 +176,18 @@ def refusal(
     return LaunchFailure(activity_id=f"a-{age_s}", at=ago(age_s), failure=failure, scope=scope, text="no capacity", zone=zone)
 
 
+def quota(key: str = "L-1216C47A", limit: int = 64, used: int | None = 0, region: str = "us-east-1", **fields: Any) -> Ceiling:
+    """A quota in vCPUs, its use as of a minute ago; `draws=({key: 4 * WHOLE},)` of a group takes 4 of them a node."""
+    given = {"name": "Running On-Demand Standard instances", "as_of": ago(60), **fields}
+    return Ceiling(region=region, key=key, kind=CeilingKind.QUOTA, limit=limit, used=used, **given)
+
+
+def reservation(key: str = "cr-1", total: int = 3, free: int = 1, **fields: Any) -> Ceiling:
+    """A capacity reservation; `draws=({key: WHOLE},)` of a group launches into it."""
+    given = {"region": "us-east-1", "kind": CeilingKind.RESERVATION, "name": f"{key} (m5.xlarge in us-east-1a)", **fields}
+    return Ceiling(key=key, limit=total, used=total - free, **given)
+
+
 def open_request(**fields: Any) -> OpenRequest:
     """Two nodes of group `g`, asked for a minute ago by a run that is still at work."""
     return OpenRequest(**{
@@ -235,11 +248,13 @@ def plan_for(
     silent: Iterable[str] = (),
     server_version: str = "",
     daemons: Iterable[Pods] = (),
+    ceilings: Iterable[Ceiling] = (),
 ) -> Plan:
     """What the planner says to a world. Nodes that the memory does not know are idle since `idle_since`."""
     rules = rules or Policy()
     seen = cluster(*(one for one in objects if not isinstance(one, NodeGroup)), server_version=server_version, daemons=daemons)
-    supply = fleet(*(one for one in objects if isinstance(one, NodeGroup)), silent=silent)
+    groups = (one for one in objects if isinstance(one, NodeGroup))
+    supply = fleet(*groups, silent=silent, ceilings=tuple(ceilings))
     remembered = clocks.observe(memory or Memory(), seen, supply, rules, NOW, idle_since)
     return planner.plan(seen, supply, remembered, rules, NOW)
 

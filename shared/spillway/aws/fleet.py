@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from spillway.aws import groups, history, labels, launch, prices, requirements, shapes, state, templates
+from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates
 from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
 from spillway.model.policy import Policy
@@ -39,6 +39,7 @@ def reduce(
     found: list[NodeGroup] = []
     warnings: list[Reason] = []
     for region in sorted(answers):
+    bounds: list[Ceiling] = []
         answer = answers[region]
         problem = str(answer) if isinstance(answer, Exception | str) else _problem(answer, "AutoScalingGroups")
         if problem or isinstance(answer, Exception | str):
@@ -53,9 +54,10 @@ def reduce(
             warnings.append(Reason(code=Code.REGION_SILENT, text=f"region {region} did not answer, {age}: {problem}"))
             continue
         regions.append(RegionView(name=region, known=True, as_of=taken_at))
-        here, troubles = _region(region, cluster, taken_at, answer, named, previous, policy)
+        here, bounded, troubles = _region(region, cluster, taken_at, answer, named, previous, policy)
         found += here
         warnings += troubles
+        bounds += bounded
     return FleetSnapshot(
         cluster=cluster,
         home_region=home_region,
@@ -64,6 +66,7 @@ def reduce(
         groups=tuple(sorted(found, key=lambda group: (group.region, group.name))),
         warnings=tuple(warnings),
     )
+        ceilings=tuple(bounds),
 
 
 def _unknown(region: str, problem: str, previous: FleetSnapshot | None) -> RegionView:
@@ -84,11 +87,14 @@ def _region(
     machines, more = _machines(answers)
     goings_on, others = _state(answers, catalogue)
     warnings = [
+    bounds, rest = _ceilings(region, answers, previous)
         Reason(code=_code(key, answers[key]), text=f"region {region}: {key} is not known: {text}")
         for key in sorted(answers)
         if (text := _problem(answers, key))
     ]
-    warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more + others]
+    warnings += [
+        Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more + others + rest
+    ]
     past = history.by_group(_items(answers, "Activities"), now) or _cursors(region, answers, previous)
     before = {group.name: group for group in previous.groups if group.region == region} if previous else {}
     found: list[NodeGroup] = []
@@ -96,7 +102,7 @@ def _region(
         try:
             if not _is_ours(item, region, cluster, named):
                 continue
-            group, troubles = _group(region, item, catalogue, machines, past, goings_on)
+            group, troubles = _group(region, item, catalogue, machines, past, goings_on, bounds)
             group = goings_on.added(group, item, before.get(group.name))
         except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
             name = item.get("AutoScalingGroupName") if isinstance(item, Mapping) else None
@@ -106,7 +112,7 @@ def _region(
         found.append(group)
         warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
         warnings += _unknown_failures(group)
-    return found, warnings
+    return found, bounds.drawn_on(), warnings
 
 
 def _cursors(region: str, answers: Answers, previous: FleetSnapshot | None) -> dict[str, history.Past]:
@@ -143,13 +149,15 @@ def _group(
     past: Mapping[str, history.Past],
     goings_on: state.State,
 ) -> tuple[NodeGroup, list[str]]:
+    bounds: ceilings.Ceilings,
     """A group and a sentence for each thing about it that could not be read."""
     group = shapes.read(item, shapes.Group)
     mine = past.get(group.auto_scaling_group_name, history.Past())
     problem, template, capacity_type, troubles = "", None, launch.market(group), list[str]()
     try:
+    draws: tuple[Draw, ...] = ()
         found = launch.of_group(group, catalogue.definitions)
-        capacity_type = found.capacity_type
+        capacity_type, draws = found.capacity_type, bounds.draws(group, found, catalogue.types)
         template, troubles = templates.of_launch(found, group, groups.tags(item), catalogue)
         problem = found.problem
         troubles += [problem] if problem else []
@@ -175,6 +183,7 @@ def _group(
         failures=mine.failures,
         options=labels.options_of_tags(groups.tags(item)),
     ), troubles
+        draws=draws,
 
 
 def _instances(
@@ -246,6 +255,19 @@ def _state(answers: Answers, catalogue: templates.Catalogue) -> tuple[state.Stat
 
 
 def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str]]:
+def _ceilings(region: str, answers: Answers, previous: FleetSnapshot | None) -> tuple[ceilings.Ceilings, list[str]]:
+    before = [one for one in previous.ceilings if one.region == region] if previous else []
+    members = answers.get("CapacityReservationGroups", {})
+    return ceilings.read(
+        region,
+        _items(answers, "Quotas"),
+        _items(answers, "MetricDataResults"),
+        answers.get("CapacityReservations") if not _problem(answers, "CapacityReservations") else None,
+        members if isinstance(members, Mapping) else {},
+        before,
+    )
+
+
     found, problems = shapes.read_all(_items(answers, "Reservations"), shapes.Reservation, "Reservations")
     return {machine.instance_id: machine for reservation in found for machine in reservation.instances}, problems
 

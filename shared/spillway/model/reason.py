@@ -24,6 +24,8 @@ class Code(StrEnum):
     VOLUME = "volume"
     AT_MAX = "at_max"
     LIMIT = "limit"
+    QUOTA = "quota"
+    RESERVATION = "reservation"
     UNAVAILABLE = "unavailable"
     SUSPENDED = "suspended"
     CHANGING = "changing"
@@ -58,6 +60,9 @@ class Code(StrEnum):
     # warnings
     REGION_SILENT = "region_silent"
     PRICE_UNKNOWN = "price_unknown"
+    PRICE_OLD = "price_old"
+    PRICE_SHIPPED = "price_shipped"
+    QUOTA_USE_UNKNOWN = "quota_use_unknown"
     GROUP_UNREADABLE = "group_unreadable"
     OBJECT_UNREADABLE = "object_unreadable"
     PERMISSION = "permission"

@@ -1,4 +1,5 @@
-"""Limits of growth: what runs and what comes, over all nodes or over the groups that an override names, and per plan.
+"""Limits of growth: what runs and what comes, over all nodes or over the groups that an override names, and per plan;
+and beside the policy's limits AWS's own ceilings.
 
 A limit truncates and never blocks: as many whole nodes come as it leaves room for.
 """
@@ -11,6 +12,8 @@ from spillway.model import quantity
 from spillway.model.base import Resources
 from spillway.model.fleet import NodeGroup
 from spillway.model.policy import Limits
+from spillway.model.reason import Code, Reason
+from spillway.planner.ceilings import Ceilings, ceilings
 from spillway.planner.gaps import Gap
 from spillway.planner.view import View
 
@@ -29,32 +32,43 @@ class _Limit:
 
 
 class Ledger:
-    """What the limits still allow. `take` books what is planned."""
+    """What the policy's limits and AWS's ceilings still allow. `take` books what is planned."""
 
-    def __init__(self, limits: Iterable[_Limit]) -> None:
-        self._limits = list(limits)
+    def __init__(self, limits: Iterable[_Limit], ceilings: Ceilings) -> None:
+        self._limits, self._ceilings = list(limits), ceilings
 
     def copy(self) -> "Ledger":
-        return Ledger(_Limit(one.name, one.keys, one.most, dict(one.left)) for one in self._limits)
+        limits = (_Limit(one.name, one.keys, one.most, dict(one.left)) for one in self._limits)
+        return Ledger(limits, self._ceilings.copy())
 
     def most(self, group: NodeGroup, wanted: int) -> int:
         """How many more nodes of the group are allowed, at most `wanted`."""
         for limit in self._of(group):
             for name, amount in self._amounts(group, limit).items():
                 wanted = min(wanted, max(0, limit.left[name]) // amount)
-        return wanted
+        return self._ceilings.most(group, wanted)
 
     def take(self, group: NodeGroup, nodes: int) -> None:
         for limit in self._of(group):
             for name, amount in self._amounts(group, limit).items():
                 limit.left[name] -= nodes * amount
+        self._ceilings.take(group, nodes)
 
     def signature(self, group: NodeGroup) -> tuple[object, ...]:
         """Equal for groups whose nodes weigh the same under the same limits."""
-        return tuple((limit.name, *sorted(self._amounts(group, limit).items())) for limit in self._of(group))
+        limits = ((limit.name, *sorted(self._amounts(group, limit).items())) for limit in self._of(group))
+        return (*limits, *self._ceilings.signature(group))
 
-    def refusal(self, group: NodeGroup) -> str:
-        """Which limit leaves no room for one node more; "" when none does."""
+    def refusal(self, group: NodeGroup) -> Reason | None:
+        """Which limit or ceiling leaves no room for one node more; None when all do."""
+        text = self._limit_refusal(group)
+        return Reason(code=Code.LIMIT, text=text) if text else self._ceilings.refusal(group)
+
+    def ceiling(self, group: NodeGroup) -> Reason | None:
+        """As `refusal`, of AWS's ceilings alone."""
+        return self._ceilings.refusal(group)
+
+    def _limit_refusal(self, group: NodeGroup) -> str:
         for limit in self._of(group):
             for name, amount in self._amounts(group, limit).items():
                 if limit.left[name] < amount:
@@ -76,14 +90,14 @@ class Ledger:
 
 
 def ledger(view: View, gaps: dict[str, Gap]) -> Ledger:
-    """Books all that runs and comes against the policy's limits and those of overrides."""
+    """Books all that runs and comes against the policy's limits, those of overrides, and AWS's ceilings."""
     found = [_limit(view, gaps, view.policy.scale_out.limits, "policy", frozenset(view.groups))]
     for name, override in sorted(view.policy.groups.items()):
         if "limits" in override.scale_out:
             limits = Limits.model_validate(override.scale_out["limits"])
             keys = frozenset(key for key, group in view.groups.items() if fnmatchcase(group.name, name))
             found.append(_limit(view, gaps, limits, f"groups {name}", keys))
-    return Ledger(limit for limit in found if limit.most)
+    return Ledger((limit for limit in found if limit.most), ceilings(view, gaps))
 
 
 def _limit(view: View, gaps: dict[str, Gap], limits: Limits, name: str, keys: frozenset[str]) -> _Limit:

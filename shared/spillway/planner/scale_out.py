@@ -110,7 +110,9 @@ class Growth:
         if nodes and group.template and group.template.price_usd_h is not None:
             text += f" at {group.template.price_usd_h:g} USD an hour"
         if served:
-            return Reason(code=Code.UNSCHEDULABLE_PODS, text=f"{text} for {self._demand(served)}")
+            ceiling = self.purchase.ledger.ceiling(group) if nodes else None
+            bound = f"; no more of them, since {ceiling.text}" if ceiling else ""
+            return Reason(code=Code.UNSCHEDULABLE_PODS, text=f"{text} for {self._demand(served)}{bound}")
         if raised:
             return Reason(code=Code.BELOW_MIN, text=f"{text}; desired is {group.desired}")
         return Reason(code=Code.GIVEN_BACK, text=f"{text}: we cordoned them, and no drain of them is under way")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from spillway.model.fleet import NodeGroup
 from spillway.model.policy import RegionMode
 from spillway.model.reason import Code, Reason
-from spillway.planner import group_warnings, ownership, prices
+from spillway.planner import ceilings, group_warnings, ownership, prices
 from spillway.planner.amounts import has_accelerator
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap
@@ -115,6 +115,7 @@ def warnings(view: View) -> Iterable[Reason]:
     if unpriced:
         named = ", ".join(unpriced[:5]) + (f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else "")
         yield Reason(code=Code.PRICE_UNKNOWN, text=f"no price is known for {named}: their size is compared instead")
+    yield from ceilings.warnings(view)
     yield from group_warnings.warnings(view)
     if view.memory.vanished:
         named = ", ".join(view.memory.vanished[:5])

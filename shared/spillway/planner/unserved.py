@@ -18,7 +18,8 @@ NAMED = 40  # groups with a reason of their own; further ones are folded into on
 
 # How near a refusal is to a node: what time or room would mend first, what needs another group last.
 _NEARNESS = (
-    Code.STALE_VIEW, Code.UNAVAILABLE, Code.AT_MAX, Code.LIMIT, Code.SUSPENDED, Code.CHANGING, Code.OTHER_OWNER, Code.DISABLED, Code.REGION_UNKNOWN,
+    Code.STALE_VIEW, Code.UNAVAILABLE, Code.AT_MAX, Code.LIMIT, Code.RESERVATION, Code.QUOTA,
+    Code.SUSPENDED, Code.CHANGING, Code.OTHER_OWNER, Code.DISABLED, Code.REGION_UNKNOWN,
     Code.NO_TEMPLATE, Code.REGION_EXCLUDED, Code.SINGLE_REGION, Code.IGNORED, Code.TOO_SMALL, Code.ZONE, Code.TAINT,
     Code.AFFINITY, Code.SELECTOR, Code.VOLUME,
 )  # fmt: skip
@@ -66,7 +67,7 @@ class Explainer:
             return refused.code, 0.0, refused.text
         limit = self._ledger.refusal(group)
         if limit and group.key in self._supply.sources:
-            return Code.LIMIT, 0.0, limit
+            return limit.code, 0.0, limit.text
         return Code.AT_MAX, 0.0, f"at its max of {self._view.max_of(group)} nodes"
 
     def _too_small(self, short: Sequence[tuple[int, int]], have: Sequence[int], group: NodeGroup) -> tuple[float, str]:
