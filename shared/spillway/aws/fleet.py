@@ -9,6 +9,7 @@ import msgspec
 from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates
 from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
+from spillway.model.market import Ceiling, Draw
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
 
@@ -82,7 +83,7 @@ def _region(
     named: frozenset[str],
     previous: FleetSnapshot | None,
     policy: Policy,
-) -> tuple[list[NodeGroup], list[Reason]]:
+) -> tuple[list[NodeGroup], list[Ceiling], list[Reason]]:
     catalogue, problems = _catalogue(region, answers, policy)
     machines, more = _machines(answers)
     goings_on, others = _state(answers, catalogue)
