@@ -39,8 +39,8 @@ def reduce(
     regions: list[RegionView] = []
     found: list[NodeGroup] = []
     warnings: list[Reason] = []
-    for region in sorted(answers):
     bounds: list[Ceiling] = []
+    for region in sorted(answers):
         answer = answers[region]
         problem = str(answer) if isinstance(answer, Exception | str) else _problem(answer, "AutoScalingGroups")
         if problem or isinstance(answer, Exception | str):
@@ -57,8 +57,8 @@ def reduce(
         regions.append(RegionView(name=region, known=True, as_of=taken_at))
         here, bounded, troubles = _region(region, cluster, taken_at, answer, named, previous, policy)
         found += here
-        warnings += troubles
         bounds += bounded
+        warnings += troubles
     return FleetSnapshot(
         cluster=cluster,
         home_region=home_region,
@@ -66,8 +66,8 @@ def reduce(
         regions=tuple(regions),
         groups=tuple(sorted(found, key=lambda group: (group.region, group.name))),
         warnings=tuple(warnings),
-    )
         ceilings=tuple(bounds),
+    )
 
 
 def _unknown(region: str, problem: str, previous: FleetSnapshot | None) -> RegionView:
@@ -87,8 +87,8 @@ def _region(
     catalogue, problems = _catalogue(region, answers, policy)
     machines, more = _machines(answers)
     goings_on, others = _state(answers, catalogue)
-    warnings = [
     bounds, rest = _ceilings(region, answers, previous)
+    warnings = [
         Reason(code=_code(key, answers[key]), text=f"region {region}: {key} is not known: {text}")
         for key in sorted(answers)
         if (text := _problem(answers, key))
@@ -149,14 +149,14 @@ def _group(
     machines: Mapping[str, shapes.Ec2Instance],
     past: Mapping[str, history.Past],
     goings_on: state.State,
-) -> tuple[NodeGroup, list[str]]:
     bounds: ceilings.Ceilings,
+) -> tuple[NodeGroup, list[str]]:
     """A group and a sentence for each thing about it that could not be read."""
     group = shapes.read(item, shapes.Group)
     mine = past.get(group.auto_scaling_group_name, history.Past())
     problem, template, capacity_type, troubles = "", None, launch.market(group), list[str]()
-    try:
     draws: tuple[Draw, ...] = ()
+    try:
         found = launch.of_group(group, catalogue.definitions)
         capacity_type, draws = found.capacity_type, bounds.draws(group, found, catalogue.types)
         template, troubles = templates.of_launch(found, group, groups.tags(item), catalogue)
@@ -183,8 +183,8 @@ def _group(
         launching_ids=mine.launching_ids,
         failures=mine.failures,
         options=labels.options_of_tags(groups.tags(item)),
-    ), troubles
         draws=draws,
+    ), troubles
 
 
 def _instances(
@@ -255,7 +255,6 @@ def _state(answers: Answers, catalogue: templates.Catalogue) -> tuple[state.Stat
     )
 
 
-def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str]]:
 def _ceilings(region: str, answers: Answers, previous: FleetSnapshot | None) -> tuple[ceilings.Ceilings, list[str]]:
     before = [one for one in previous.ceilings if one.region == region] if previous else []
     members = answers.get("CapacityReservationGroups", {})
@@ -269,6 +268,7 @@ def _ceilings(region: str, answers: Answers, previous: FleetSnapshot | None) -> 
     )
 
 
+def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str]]:
     found, problems = shapes.read_all(_items(answers, "Reservations"), shapes.Reservation, "Reservations")
     return {machine.instance_id: machine for reservation in found for machine in reservation.instances}, problems
 
