@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 from spillway.aws import clients, definitions, market
 from spillway.errors import AwsUnavailable
 from tests.aws.account import HOME, Account, open_account
-from tests.aws.answers import NOW, version
+from tests.aws.answers import NOW
 
 
 @pytest.fixture
@@ -94,19 +94,6 @@ def test_spot_prices_are_those_of_now_for_all_types_at_once(ec2: Stubber) -> Non
     assert market.spot_prices(HOME, ["c5.large", "m5.large"]) == [item]
 
 
-def test_a_numbered_version_is_asked_once_and_the_latest_every_five_minutes(account: Account, ec2: Stubber) -> None:
-    def groups_of(number: str) -> list[dict[str, Any]]:
-        return [{"LaunchTemplate": {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "nodes", "Version": number}}]
-
-    for number in ("1", "$Latest", "$Latest"):
-        answer = {"LaunchTemplateVersions": [version()]}
-        ec2.add_response("describe_launch_template_versions", answer, {"LaunchTemplateId": "lt-1", "Versions": [number]})
-
-    for wait in (0, 299, 1):
-        account.pass_s(wait)
-        assert len(definitions.launch_template_versions(HOME, groups_of("1") + groups_of("$Latest"))) == 2
-
-
 def test_eks_is_asked_about_its_own_groups_only(account: Account) -> None:
     tags = [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": "batch"}]
     managed = {"nodegroupName": "batch", "labels": {}, "createdAt": NOW - timedelta(days=1)}
@@ -117,15 +104,18 @@ def test_eks_is_asked_about_its_own_groups_only(account: Account) -> None:
         assert definitions.nodegroups(HOME, [{"Tags": tags}, {"Tags": tags[:1]}, {}]) == [{"nodegroup": managed}]
 
 
-def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(account: Account) -> None:
+def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     def managed(name: str) -> dict[str, Any]:
         return {"Tags": [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": name}]}
 
-    with Stubber(clients.client("eks", HOME)) as eks:
-        eks.add_client_error("describe_nodegroup", "ResourceNotFoundException", http_status_code=404)
-        eks.add_response("describe_nodegroup", {"nodegroup": {"nodegroupName": "here"}})
+    def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:
+        if request["nodegroupName"] == "gone":
+            raise AwsUnavailable(region, "eks:DescribeNodegroup", "ResourceNotFoundException: No node group found")
+        return {"nodegroup": {"nodegroupName": request["nodegroupName"]}}
 
-        assert definitions.nodegroups(HOME, [managed("gone"), managed("here")]) == [{"nodegroup": {"nodegroupName": "here"}}]
+    monkeypatch.setattr(clients, "ask", ask)
+
+    assert definitions.nodegroups(HOME, [managed("gone"), managed("here")]) == [{"nodegroup": {"nodegroupName": "here"}}]
 
 
 def test_launch_configurations_are_asked_fifty_at_a_time(account: Account) -> None:

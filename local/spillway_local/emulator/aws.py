@@ -16,6 +16,7 @@ from spillway_local.emulator.autoscaling import autoscaling
 from spillway_local.emulator.functions import Functions
 from spillway_local.emulator.instance_types import further_types, vcpus
 from spillway_local.emulator.instances import short_instances
+from spillway_local.emulator.launch_templates import listed_versions
 from spillway_local.emulator.launches import Launches, Timing
 from spillway_local.emulator.locks import one_call_at_a_time
 from spillway_local.emulator.patching import patched
@@ -70,9 +71,8 @@ class Aws:
         types = further_types(fleets.types_of(self.fleet.values()))
         with ExitStack() as stack:
             stack.enter_context(mock_aws(config=_CONFIG))  # type: ignore[call-overload]
-            stack.enter_context(
-                patched([*one_call_at_a_time(self.launches.lock), narrow_queries(), short_instances(), *sooner(), types])
-            )
+            answers = [narrow_queries(), short_instances(), listed_versions(), types]
+            stack.enter_context(patched([*one_call_at_a_time(self.launches.lock), *answers, *sooner()]))
             stack.enter_context(autoscaling(self.launches))
             stack.enter_context(self.stream.listening())
             stack.enter_context(interpreter(self.clock, self.functions, self.seed))

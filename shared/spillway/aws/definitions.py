@@ -1,49 +1,24 @@
-"""What groups launch, as AWS answers it: launch templates, launch configurations, instance types, EKS node groups."""
+"""What groups launch, as AWS answers it: launch configurations, instance types, EKS node groups."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from spillway.aws import clients, groups
+from spillway.aws import clients, groups, parallel
 from spillway.aws.memo import Memo
 from spillway.errors import AwsUnavailable
 from spillway.telemetry import logger
 
 Item = Mapping[str, Any]
-V = TypeVar("V")
 
 _CONFIGURATIONS_PER_CALL = 50  # DescribeLaunchConfigurations refuses more names
 _FILTER_VALUES = 200  # EC2 refuses more values of a filter
 
 # What cannot change is kept for as long as the process lives; what can, for as long as a user would wait.
 _FOREVER, _MINUTES = timedelta(days=365), timedelta(minutes=5)
-_numbered: Memo[tuple[str, str, str], list[Item]] = Memo(_FOREVER)
-_moving: Memo[tuple[str, str, str], list[Item]] = Memo(_MINUTES)
 _configurations: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _types: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _nodegroups: Memo[tuple[str, str, str], Item] = Memo(_MINUTES)
-
-
-def template_references(items: Iterable[Item]) -> list[Item]:
-    """Every LaunchTemplateSpecification that the groups name."""
-    found: list[Item] = []
-    for item in items:
-        policy = item.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
-        named = [item.get("LaunchTemplate"), policy.get("LaunchTemplateSpecification")]
-        named += [override.get("LaunchTemplateSpecification") for override in policy.get("Overrides", ())]
-        found += [reference for reference in named if reference]
-    return found
-
-
-def launch_template_versions(region: str, items: Iterable[Item]) -> list[Item]:
-    """The versions that the groups name; a template that is gone is left out. Raises AwsForbidden."""
-    wanted = [
-        (region, one.get("LaunchTemplateId") or one["LaunchTemplateName"], one.get("Version") or "$Default")
-        for one in template_references(items)
-    ]
-    numbered = _numbered.get((key for key in wanted if not key[2].startswith("$")), _versions)
-    moving = _moving.get((key for key in wanted if key[2].startswith("$")), _versions)
-    return [version for answer in (*numbered.values(), *moving.values()) for version in answer]
 
 
 def launch_configurations(region: str, items: Iterable[Item]) -> list[Item]:
@@ -104,28 +79,14 @@ def nodegroups(region: str, items: Iterable[Item]) -> list[Item]:
 
 
 def _describe_nodegroups(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], Item]:
-    def ask(region: str, cluster: str, name: str) -> Item:
-        return clients.ask("eks", region, "describe_nodegroup", clusterName=cluster, nodegroupName=name)
+    """One call for each: EKS has no other. One that is gone is only its own loss. Raises AwsForbidden: that concerns all."""
 
-    return _each(keys, ask)
-
-
-def _versions(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], list[Item]]:
-    def ask(region: str, template: str, version: str) -> list[Item]:
-        which = "LaunchTemplateId" if template.startswith("lt-") else "LaunchTemplateName"
-        request = {which: template, "Versions": [version]}
-        found: list[Item] = clients.ask("ec2", region, "describe_launch_template_versions", **request)["LaunchTemplateVersions"]
-        return found
-
-    return _each(keys, ask)
-
-
-def _each(keys: Iterable[tuple[str, str, str]], ask: Callable[[str, str, str], V]) -> dict[tuple[str, str, str], V]:
-    """One call for each key, so that one that is gone is only its own loss. Raises AwsForbidden: that concerns all."""
-    found: dict[tuple[str, str, str], V] = {}
-    for key in keys:
+    def ask(key: tuple[str, str, str]) -> Item | None:
+        region, cluster, name = key
         try:
-            found[key] = ask(*key)
+            return clients.ask("eks", region, "describe_nodegroup", clusterName=cluster, nodegroupName=name)
         except AwsUnavailable as error:
-            logger.warning(f"{' '.join(key)} is left out: {error}")
-    return found
+            logger.warning(f"node group {name} in {region} is left out: {error}")
+            return None
+
+    return {key: answer for key, answer in zip(keys, parallel.each(ask, keys), strict=True) if answer is not None}

@@ -7,7 +7,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from spillway.aws import activities, clients, definitions, groups, market, parallel
+from spillway.aws import activities, clients, definitions, groups, launch_templates, market, parallel
 from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 
@@ -81,7 +81,7 @@ def _read_region(region: str, cluster: str, names: Sequence[str], before: Mappin
 
     ask("Activities", lambda: activities.of_groups(region, _wanted(region, items, before)))
     ask("Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item["Instances"]]))
-    ask("LaunchTemplateVersions", lambda: definitions.launch_template_versions(region, items))
+    ask("LaunchTemplateVersions", lambda: launch_templates.versions(region, items))
     ask("LaunchConfigurations", lambda: definitions.launch_configurations(region, items))
     ask("Nodegroups", lambda: definitions.nodegroups(region, items))
 
