@@ -12,10 +12,12 @@ from spillway import clock
 from spillway.aws import clients, memo
 from spillway.aws.table import Table
 from spillway.env import env
+from spillway_local.emulator.ceilings import Answers, ceilings
 from tests.aws.answers import CLUSTER, NOW
 
 HOME, WEST = "us-east-1", "us-west-2"
 TABLE = "spillway"
+VCPUS = {"m5.large": 2, "m5.xlarge": 4}
 ENVIRONMENT = {
     "SPILLWAY_CLUSTER": CLUSTER, "SPILLWAY_HOME_REGION": HOME, "SPILLWAY_REGIONS": f"{HOME},{WEST}", "SPILLWAY_TABLE": TABLE,
     "AWS_DEFAULT_REGION": HOME, "AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing",
@@ -33,9 +35,14 @@ class Account:
 
 
 @contextmanager
-def open_account() -> Iterator[Account]:
+def open_account(bounds: Answers | None = None) -> Iterator[Account]:
+    """`bounds` are the quotas and capacity reservations of its regions, as a dump has them; without it there are none."""
     account = Account(Table(TABLE, CLUSTER))
-    with pytest.MonkeyPatch.context() as patch, mock_aws(config={"core": {"reset_boto3_session": False}}):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        mock_aws(config={"core": {"reset_boto3_session": False}}),
+        ceilings(bounds or {}, VCPUS),
+    ):
         for name, value in ENVIRONMENT.items():
             patch.setenv(name, value)
         patch.setattr(clock, "utcnow", lambda: account.now)

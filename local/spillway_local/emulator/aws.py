@@ -13,6 +13,7 @@ from spillway.aws import clients, memo
 from spillway_local.clock import VirtualClock
 from spillway_local.emulator import fleets
 from spillway_local.emulator.autoscaling import autoscaling
+from spillway_local.emulator.ceilings import ceilings
 from spillway_local.emulator.functions import Functions
 from spillway_local.emulator.instance_types import further_types, vcpus
 from spillway_local.emulator.instances import short_instances
@@ -77,6 +78,7 @@ class Aws:
             stack.enter_context(self.stream.listening())
             stack.enter_context(interpreter(self.clock, self.functions, self.seed))
             stack.enter_context(price_list({region: of.get("OnDemandPrices", {}) for region, of in self.fleet.items()}))
+            stack.enter_context(ceilings(self.fleet, self.launches.pools.vcpus))
             self._deploy()
             for region, answers in self.fleet.items():
                 fleets.build(region, answers, self.launches)

@@ -19,6 +19,8 @@ from spillway.errors import AwsForbidden, AwsUnavailable
 
 VERSION = "0.1.0"  # of pyproject.toml; the layer holds no package metadata to read it from
 
+_PREFIXES = {"service-quotas": "servicequotas"}  # IAM's name of a service, where boto3's is another
+
 DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "UnauthorizedAccess"})
 
 _clients: dict[tuple[str, str], Any] = {}
@@ -80,7 +82,7 @@ def asking(region: str, action: str) -> Iterator[None]:
 
 def action_of(service: str, region: str, operation: str) -> str:
     """IAM's name of a client method: `ec2:DescribeInstances` of `describe_instances`."""
-    return f"{service}:{client(service, region).meta.method_to_api_mapping[operation]}"
+    return f"{_PREFIXES.get(service, service)}:{client(service, region).meta.method_to_api_mapping[operation]}"
 
 
 def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:

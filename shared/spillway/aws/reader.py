@@ -7,7 +7,19 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from spillway.aws import activities, clients, definitions, groups, launch_templates, market, parallel
+from spillway.aws import (
+    activities,
+    clients,
+    definitions,
+    groups,
+    launch_templates,
+    market,
+    owners,
+    parallel,
+    quotas,
+    requirements,
+    reservations,
+)
 from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 
@@ -83,14 +95,25 @@ def _read_region(region: str, cluster: str, names: Sequence[str], before: Mappin
     ask("Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item["Instances"]]))
     ask("LaunchTemplateVersions", lambda: launch_templates.versions(region, items))
     ask("LaunchConfigurations", lambda: definitions.launch_configurations(region, items))
-    ask("Nodegroups", lambda: definitions.nodegroups(region, items))
+    ask("Nodegroups", lambda: definitions.nodegroups(region, items, moving))
+    ask("WarmPools", lambda: owners.warm_pools(region, items))
+    ask("InstanceRefreshes", lambda: owners.instance_refreshes(region, moving))
+    ask("ScalingPolicies", lambda: owners.scaling_policies(region) if items else [])
+    ask("ScheduledUpdateGroupActions", lambda: owners.scheduled_actions(region) if items else [])
+    ask("Quotas", lambda: quotas.vcpu_quotas(region) if items else [])
 
     versions, configurations = reading.items("LaunchTemplateVersions"), reading.items("LaunchConfigurations")
     types = definitions.type_names(items, versions, configurations)
     ask("InstanceTypes", lambda: definitions.instance_types(region, types))
     ask("OnDemandPrices", lambda: market.on_demand_prices(region, types))
-    if any(may_be_spot(item) for item in items) or any(map(_is_spot, (*versions, *configurations))):
+    spot = any(may_be_spot(item) for item in items) or any(map(_is_spot, (*versions, *configurations)))
+    ask("MetricDataResults", lambda: quotas.usage(region, reading.items("Quotas"), types, spot))
+    if spot:
         ask("SpotPriceHistory", lambda: market.spot_prices(region, types))
+    if reservations.are_wanted(items, versions):
+        arns = reservations.resource_group_arns(items, versions)
+        ask("CapacityReservations", lambda: reservations.capacity_reservations(region))
+        ask("CapacityReservationGroups", lambda: reservations.members(region, arns))
     return reading.answers()
 
 

@@ -46,3 +46,7 @@ def quota_code(instance_type: str, spot: bool) -> str:
     """Service Quotas' code of the quota that a launch of the type counts against, "" where there is none."""
     found = quota_class(instance_type)
     return found.spot if spot else found.on_demand
+
+
+CODES = frozenset(code for one in (_STANDARD, *_CLASSES) for code in (one.on_demand, one.spot) if code)
+"""Of all of them, on-demand and spot."""

@@ -1,0 +1,91 @@
+"""What bounds an account, answered from a dump: moto 5.2.5 has no EC2 quotas, no use of them in CloudWatch, no capacity
+reservations, and nobody in its resource groups."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from moto.cloudwatch.models import CloudWatchBackend
+from moto.core.responses import ActionResult
+from moto.ec2.models import ec2_backends
+from moto.ec2.responses import EC2Response
+from moto.resourcegroups.responses import ResourceGroupsResponse
+from moto.servicequotas.responses import ServiceQuotasResponse
+
+from spillway.model.quotas import CODES, quota_code
+from spillway_local.emulator.patching import Addition, Patch, added, patched
+
+PAGE = 100  # of ListServiceQuotas
+
+Answers = Mapping[str, Mapping[str, Any]]
+
+
+@contextmanager
+def ceilings(fleet: Answers, vcpus: Mapping[str, int]) -> Iterator[None]:
+    """`fleet` by region: Quotas, CapacityReservations, CapacityReservationGroups. What runs in moto uses up the quotas."""
+
+    def list_service_quotas(self: Any) -> str:
+        request = json.loads(self.body)
+        start = int(request.get("NextToken") or 0)
+        found = list(fleet.get(self.region, {}).get("Quotas", ())) if request["ServiceCode"] == "ec2" else []
+        more = {"NextToken": str(start + PAGE)} if len(found) > start + PAGE else {}
+        return json.dumps({"Quotas": found[start : start + PAGE], **more})
+
+    def describe_capacity_reservations(self: Any) -> ActionResult:
+        return ActionResult({"CapacityReservations": list(fleet.get(self.region, {}).get("CapacityReservations", ()))})
+
+    def list_group_resources(self: Any) -> str:
+        ids = fleet.get(self.region, {}).get("CapacityReservationGroups", {}).get(json.loads(self.body)["Group"], ())
+        arns = [f"arn:aws:ec2:{self.region}:{self.current_account}:capacity-reservation/{one}" for one in ids]
+        kind = "AWS::EC2::CapacityReservation"
+        named = [{"ResourceArn": arn, "ResourceType": kind} for arn in arns]
+        return json.dumps({"ResourceIdentifiers": named, "Resources": [{"Identifier": one} for one in named]})
+
+    with (
+        added([
+            Addition(ServiceQuotasResponse, "list_service_quotas", list_service_quotas),
+            Addition(EC2Response, "describe_capacity_reservations", describe_capacity_reservations),
+        ]),
+        patched([
+            Patch(ResourceGroupsResponse, "list_group_resources", list_group_resources),
+            Patch(CloudWatchBackend, "get_metric_data", _with_usage(fleet, vcpus)),
+        ]),
+    ):  # fmt: skip
+        yield
+
+
+def _with_usage(fleet: Answers, vcpus: Mapping[str, int]) -> Any:
+    """GetMetricData that knows the metrics which Service Quotas names; stock moto answers the others."""
+    stock = CloudWatchBackend.get_metric_data
+
+    def get_metric_data(self: Any, queries: Any, start_time: Any, end_time: Any, *args: Any, **options: Any) -> Any:
+        codes = {_dimensions(one): one["QuotaCode"] for one in fleet.get(self.region_name, {}).get("Quotas", ())}
+        used = _vcpus_in_use(self.account_id, self.region_name, vcpus)
+        found = stock(self, queries, start_time, end_time, *args, **options)
+        for query, result in zip(queries, found, strict=True):
+            code = codes.get(_asked(query))
+            if code in CODES:
+                result |= {"values": [float(used.get(code, 0))], "timestamps": [end_time]}
+        return found
+
+    return get_metric_data
+
+
+def _dimensions(quota: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    return frozenset(quota.get("UsageMetric", {}).get("MetricDimensions", {}).items())
+
+
+def _asked(query: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    metric = query.get("MetricStat", {}).get("Metric", {})
+    return frozenset((one["Name"], one["Value"]) for one in metric.get("Dimensions", ()))
+
+
+def _vcpus_in_use(account: str, region: str, vcpus: Mapping[str, int]) -> dict[str, int]:
+    """By quota code, of what is pending or running."""
+    found: dict[str, int] = {}
+    for machine in ec2_backends[account][region].all_instances():
+        if machine.state in ("pending", "running"):
+            code = quota_code(machine.instance_type, machine.lifecycle == "spot")
+            found[code] = found.get(code, 0) + vcpus.get(machine.instance_type, 0)
+    return found
