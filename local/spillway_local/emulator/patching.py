@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class MotoMoved(RuntimeError):
-    """moto no longer has a name that the emulator replaces; its version is pinned in pyproject.toml for that reason."""
+    """moto lacks a name that the emulator replaces, or has one that it adds; its version is pinned for that reason."""
 
 
 class Patch(NamedTuple):
