@@ -227,6 +227,84 @@ class TestVolumesThatAreFree:
         assert needs(*objects) == ()
 
 
+class TestFreeVolumesForSeveral:
+    """Each is bound once: pods get them in the scheduler's order, and who comes too late is told."""
+
+    LOCAL = TestVolumesThatAreFree.LOCAL
+    TAKEN = "the PersistentVolumes that are free go to pods before it, and the class of its claim makes none"
+
+    def disk(self, name: str, size: str = "10Gi", **meta: Any) -> Object:
+        spec = {"storageClassName": "local", "csi": None, "local": {"path": "/disk"}, "capacity": {"storage": size}}
+        return free(name, spec=spec | {"nodeAffinity": in_zones(name, key="kubernetes.io/hostname")}, **meta)
+
+    def waiting(self, name: str, size: str = "10Gi", *, minute: int = 0, **spec: Any) -> list[Object]:
+        """A pod with a claim of its own."""
+        created = f"2025-12-31T23:{50 + minute}:00Z"
+        asks = {"resources": {"requests": {"storage": size}}}
+        return [
+            pod(name, spec=mounts(name) | spec, creationTimestamp=created),
+            claim(name, storage_class="local", spec=asks),
+        ]
+
+    def problems(self, *objects: Object) -> dict[str, str]:
+        """By waiting pod."""
+        seen = snapshot_of(self.LOCAL, *objects)
+        by_shape = {shape.id: shape.volumes[0].problem for shape in seen.shapes}
+        return {name: by_shape[pods.shape] for pods in seen.pods for name in pods.names}
+
+    def test_the_oldest_pod_gets_the_only_one(self):
+        found = self.problems(self.disk("n1"), *self.waiting("b"), *self.waiting("a", minute=1))
+        assert found == {"b": "", "a": self.TAKEN}
+
+    def test_but_one_of_higher_priority_goes_first(self):
+        found = self.problems(self.disk("n1"), *self.waiting("b"), *self.waiting("a", minute=1, priority=5))
+        assert found == {"b": self.TAKEN, "a": ""}
+
+    def test_the_order_of_reading_means_nothing(self):
+        objects = [self.disk("n1"), *self.waiting("a"), *self.waiting("b")]
+        assert self.problems(*objects) == self.problems(*reversed(objects)) == {"a": "", "b": self.TAKEN}
+
+    def test_as_many_as_there_are_may_go_to_each_of_them(self):
+        seen = snapshot_of(self.LOCAL, self.disk("n1"), self.disk("n2"), *self.waiting("a"), *self.waiting("b"))
+        (shape,) = seen.shapes
+        assert [term.expressions[0].values for term in shape.volumes[0].terms or ()] == [("n1",), ("n2",)]
+
+    def test_a_small_claim_leaves_the_large_one_to_who_needs_it(self):
+        disks = [self.disk("n1", "20Gi"), self.disk("n2", "10Gi")]
+        found = self.problems(*disks, *self.waiting("small"), *self.waiting("large", "15Gi", minute=1))
+        assert found == {"small": "", "large": ""}
+        found = self.problems(*disks, *self.waiting("large", "15Gi"), *self.waiting("larger", "16Gi", minute=1))
+        assert found == {"large": "", "larger": self.TAKEN}
+
+    def test_a_claim_that_two_pods_share_takes_one(self):
+        both = [*self.waiting("a"), pod("a-too", spec=mounts("a"))]
+        found = self.problems(self.disk("n1"), self.disk("n2"), *both, *self.waiting("b", minute=1))
+        assert found == {"a": "", "a-too": "", "b": ""}
+
+    def test_a_pod_that_is_gated_takes_none(self):
+        gated, its_claim = self.waiting("a", schedulingGates=[{"name": "quota"}])
+        del gated["status"]["conditions"]
+        assert self.problems(self.disk("n1"), gated, its_claim, *self.waiting("b", minute=1))["b"] == ""
+
+    def test_one_that_is_kept_for_a_claim_is_taken_from_nobody(self):
+        kept = self.disk("n1")
+        kept["spec"]["claimRef"] = {"namespace": "default", "name": "a"}
+        found = self.problems(kept, self.disk("n2"), *self.waiting("a"), *self.waiting("b", minute=1))
+        assert found == {"a": "", "b": ""}
+
+    def test_a_class_that_makes_volumes_makes_one_for_who_gets_none(self):
+        makes = storage_class("local", allowedTopologies=[allowed(zone=["us-east-1b"])])
+        seen = snapshot_of(makes, self.disk("n1"), *self.waiting("a"), *self.waiting("b"))
+        found = {
+            name: shape.volumes[0]
+            for shape in seen.shapes
+            for pods in seen.pods
+            if pods.shape == shape.id
+            for name in pods.names
+        }
+        assert (len(found["a"].terms or ()), len(found["b"].terms or ()), found["b"].problem) == (2, 1, "")
+
+
 class TestWhoElseUsesIt:
     def test_a_claim_of_several_pods_is_known_by_its_volume(self):
         others = pod("web-1", node="n1", spec=mounts("data"))

@@ -1,24 +1,25 @@
 """What the volumes of a pod ask of its node, as the scheduler's plugins VolumeBinding, VolumeZone, VolumeRestrictions and
 NodeVolumeLimits of Kubernetes 1.37 judge them.
 
-Not judged: how much a driver has left (CSIStorageCapacity), and that a volume which is free can be bound once only.
+Not judged: how much a driver has left (CSIStorageCapacity), and which node's free volume a pod will bind. Volumes suffice for
+all claims that count on one, but two of them may count on the same node's until one is bound.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spillway.kube.disks import EBS_DRIVER, ebs_volume_id
 from spillway.kube.pod_volumes import Use
+from spillway.kube.pods import SeenPod
 from spillway.kube.storage import SeenClaim, SeenClass, SeenVolume, Terms
-from spillway.kube.volume_stock import Stock, suits
+from spillway.kube.volume_stock import Key, Stock, suits
 from spillway.kube.volume_terms import alternatives, both, of_zones
 from spillway.model.base import encode
 from spillway.model.cluster import PodState
 from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway.model.volumes import VolumeNeed
-
-Key = tuple[str, str]
 
 if TYPE_CHECKING:  # which registers the readers of storage objects
     from spillway.kube.objects import Objects
@@ -40,6 +41,7 @@ class Resolver:
         self._classes = objects.of("StorageClass")
         self._known: dict[tuple[str, str, bool], Found] = {}
         self._stock = Stock(self._volumes)
+        self._without = self._stock.left_without(self._wanting(objects.of("Pod")))
         used: Counter[str] = Counter()
         held = set()
         for (namespace, _), pod in objects.of("Pod").items():
@@ -49,6 +51,23 @@ class Resolver:
                     held.add(identity)
         self._shared = frozenset(identity for identity, pods in used.items() if identity and pods > 1)
         self._held = frozenset(held)
+
+    def _wanting(self, pods: Mapping[Key, SeenPod]) -> Iterator[tuple[Key, SeenClaim]]:
+        """Claims that want a free volume, in the order in which the scheduler takes their pods."""
+        queue = []
+        for (namespace, name), pod in pods.items():
+            if pod.volumes and pod.state in _WAITS and pod.recipe is not None:
+                queue.append((-pod.recipe.priority, pod.created or _NEVER, namespace, name, pod.volumes))
+        wanting = ((namespace, use.claim) for *_, namespace, _, uses in sorted(queue) for use in uses if use.claim)
+        for key in dict.fromkeys(wanting):
+            claim = self._claims.get(key)
+            if claim is not None and self._wants_free(key, claim):
+                yield key, claim
+
+    def _wants_free(self, key: Key, claim: SeenClaim) -> bool:
+        of_class = self._classes.get(("", claim.storage_class))
+        has_one = claim.is_bound or claim.is_lost or claim.volume or claim.selected_node is not None
+        return bool(of_class and of_class.waits and not has_one and not claim.is_deleting and not self._kept_for(key, claim))
 
     def needs(self, namespace: str, uses: Iterable[Use], pod_uid: str, waits: bool = False) -> tuple[VolumeNeed, ...]:
         """Of a pod in `namespace`; a template's pod has the uid "". `waits`: it is on no node, so what another pod there has to
@@ -121,7 +140,9 @@ class Resolver:
         if claim.volume or of_class is None or not of_class.waits:
             return None, _unbound(claim, of_class)
         terms = self._of_unbound((namespace, use.claim), claim, of_class)
-        return terms, "" if terms != () else "no PersistentVolume is free for its claim, and its class makes none"
+        if terms == ():
+            return terms, _TAKEN if (namespace, use.claim) in self._without and self._stock.places(claim) != () else _NONE_FREE
+        return terms, ""
 
     def _of_unbound(self, key: Key, claim: SeenClaim, of_class: SeenClass) -> Terms | None:
         """Where a volume that is free can be had, or one be made."""
@@ -129,15 +150,25 @@ class Resolver:
         if claim.selected_node is not None:
             named = Requirement(key="metadata.name", operator="In", values=(claim.selected_node,))
             return both((NodeSelectorTerm(fields=(named,)),), made)
-        kept = [volume for volume in self._stock.kept.get(key, ()) if suits(volume, claim)]
-        free = alternatives(volume.terms for volume in kept) if kept else self._stock.places(claim)
+        free: Terms | None = ()
+        if kept := self._kept_for(key, claim):
+            free = alternatives(volume.terms for volume in kept)
+        elif key not in self._without:
+            free = self._stock.places(claim)
         return None if made is None or free is None else alternatives((made, free))
+
+    def _kept_for(self, key: Key, claim: SeenClaim) -> list[SeenVolume]:
+        return [volume for volume in self._stock.kept.get(key, ()) if suits(volume, claim)]
 
 
 _NOTHING = VolumeNeed()
 _ON_A_NODE = (PodState.BOUND, PodState.TERMINATING)
+_WAITS = (PodState.UNSCHEDULABLE, PodState.UNSEEN, PodState.NOMINATED)
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _HELD = "another pod has it to itself"
 _MISSING = "its PersistentVolumeClaim is missing"
+_NONE_FREE = "no PersistentVolume is free for its claim, and its class makes none"
+_TAKEN = "the PersistentVolumes that are free go to pods before it, and the class of its claim makes none"
 _UNMADE = "the claim of its ephemeral volume is not made yet"
 
 
