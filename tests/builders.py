@@ -171,9 +171,23 @@ def group(
 
 
 def refusal(
-    age_s: float = 60, scope: Scope = Scope.GROUP, failure: FailureClass = FailureClass.CAPACITY, zone: str = ""
+    age_s: float = 60,
+    scope: Scope = Scope.GROUP,
+    failure: FailureClass = FailureClass.CAPACITY,
+    zone: str = "",
+    instance_type: str = "",
+    capacity_type: CapacityType | None = None,
 ) -> LaunchFailure:
-    return LaunchFailure(activity_id=f"a-{age_s}", at=ago(age_s), failure=failure, scope=scope, text="no capacity", zone=zone)
+    return LaunchFailure(
+        activity_id=f"a-{age_s}",
+        at=ago(age_s),
+        failure=failure,
+        scope=scope,
+        text="no capacity",
+        zone=zone,
+        instance_type=instance_type,
+        capacity_type=capacity_type,
+    )
 
 
 def quota(key: str = "L-1216C47A", limit: int = 64, used: int | None = 0, region: str = "us-east-1", **fields: Any) -> Ceiling:

@@ -7,6 +7,7 @@ next look, and a thousand of them would fill the history of the execution. What 
 dead letters.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -19,7 +20,7 @@ from spillway.aws.scaling import following
 from spillway.aws.table import Table, events, requests, settings, snapshots, waits
 from spillway.env import env
 from spillway.errors import EventError, NotFound, SpillwayError
-from spillway.model.fleet import LaunchFailure
+from spillway.model.fleet import FailureClass, LaunchFailure
 from spillway.telemetry import Metric, emit, logger
 
 _REFUSED = "EC2 Instance Launch Unsuccessful"
@@ -68,15 +69,14 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     table = Table(env().table, env().cluster)
     ours = cache(lambda: _groups(table))  # most batches hold nothing that is worth loading the fleet for
     failed: list[str] = []
-    taken = 0
+    counted = Counter({Metric.EVENTS_TAKEN: 0, Metric.EVENTS_DROPPED: 0, Metric.LAUNCH_FAILURES_UNKNOWN: 0})
     for message in asked.records:
         try:
-            taken += _take(table, ours, _read(message.body))
+            counted.update(_take(table, ours, _read(message.body)))
         except SpillwayError as error:
             logger.error("an event is not taken", id=message.id, error=str(error))
             failed.append(message.id)
-    dropped = len(asked.records) - len(failed) - taken
-    emit(table.cluster, {Metric.EVENTS_TAKEN: taken, Metric.EVENTS_DROPPED: dropped})
+    emit(table.cluster, counted)
     return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in failed]}
 
 
@@ -87,15 +87,15 @@ def _read(body: str) -> Said:
         raise EventError("intake", (("body", f"is no JSON: {error}"),)) from error
 
 
-def _take(table: Table, ours: Callable[[], frozenset[tuple[str, str]]], said: Said) -> bool:
-    """True when it was of use; False when it is another's, came before, or is of no use."""
+def _take(table: Table, ours: Callable[[], frozenset[tuple[str, str]]], said: Said) -> tuple[Metric, ...]:
+    """What it counts as: dropped when it is another's, came before, or is of no use."""
     if said.kind in _NO_USE or said.kind == _LAUNCHED:
-        return False
+        return (Metric.EVENTS_DROPPED,)
     if said.kind != _REFUSED:
         raise EventError("intake", (("detail-type", f"{said.kind!r} is not known"),))
     group = str(said.detail.get("AutoScalingGroupName", ""))
     if (said.region, group) not in ours() or events.is_seen(table, said.id):
-        return False
+        return (Metric.EVENTS_DROPPED,)
     failure = _failure(said)
     if failure is not None:
         following.remember(table, settings.policy(table)[0], said.region, group, failure)
@@ -103,7 +103,8 @@ def _take(table: Table, ours: Callable[[], frozenset[tuple[str, str]]], said: Sa
     if failure is not None and not woken and not _is_awaited(table, said.region, group):
         events.wake_planner(table, said.id, {"region": said.region, "group": group, "failure": failure.failure})
     events.mark_seen(table, said.id)
-    return True
+    is_unknown = failure is not None and failure.failure is FailureClass.UNKNOWN
+    return (Metric.EVENTS_TAKEN, Metric.LAUNCH_FAILURES_UNKNOWN) if is_unknown else (Metric.EVENTS_TAKEN,)
 
 
 def _wake(table: Table, region: str) -> int:

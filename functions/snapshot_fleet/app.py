@@ -10,7 +10,7 @@ from spillway.aws import fleet, reader
 from spillway.aws.table import Table, snapshots
 from spillway.env import env
 from spillway.errors import AwsError, EventError, NotFound
-from spillway.model.fleet import FleetSnapshot, NodeGroup
+from spillway.model.fleet import FailureClass, FleetSnapshot, NodeGroup
 from spillway.telemetry import Metric, emit, logger, start_at_zero
 
 
@@ -66,9 +66,11 @@ def _counts(groups: Iterable[NodeGroup], before: FleetSnapshot | None) -> dict[M
     """Figures of groups of known regions. A refusal is counted once, at the read that first shows it."""
     seen = {failure.activity_id for group in before.groups for failure in group.failures} if before else set()
     found = list(groups)
+    new = [one for group in found for one in group.failures if one.activity_id not in seen]
     return {
         Metric.INSTANCES_IN_SERVICE: sum(one.lifecycle == "InService" for group in found for one in group.instances),
         Metric.INSTANCES_DESIRED: sum(group.desired for group in found),
         Metric.GROUPS_UNREADABLE: sum(group.template is None for group in found),
-        Metric.LAUNCH_FAILURES: sum(one.activity_id not in seen for group in found for one in group.failures),
+        Metric.LAUNCH_FAILURES: len(new),
+        Metric.LAUNCH_FAILURES_UNKNOWN: sum(one.failure is FailureClass.UNKNOWN for one in new),
     }

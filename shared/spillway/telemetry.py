@@ -38,6 +38,7 @@ class Metric(StrEnum):
     REGIONS_UNKNOWN = "RegionsUnknown"
     GROUPS_UNREADABLE = "GroupsUnreadable"
     LAUNCH_FAILURES = "LaunchFailures"
+    LAUNCH_FAILURES_UNKNOWN = "LaunchFailuresUnknown"
     FLEET_SNAPSHOTS = "FleetSnapshots"
     # plan
     PODS_UNSERVED = "PodsUnserved"

@@ -186,6 +186,40 @@ def test_the_fleet_is_loaded_only_for_refusals(world: World, woken: list[str], m
     assert len(loaded) == 1  # once for a batch
 
 
+@pytest.mark.feature("FS-08")
+def test_a_refusal_in_unknown_words_alarms_with_them_and_waits_shortest(
+    world: World, woken: list[str], capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    deliver(world, said(StatusMessage="The moon is in the wrong place."))
+    deliver(world, said(id_="e2", StatusMessage="The moon is in the wrong place.", EndTime="2026-01-01T13:00:05Z"))
+
+    (refusal,) = memory.unavailable(world.table)
+    assert (refusal.key, refusal.reason) == ("us-east-1/a", "unknown: The moon is in the wrong place.")
+    assert (refusal.until - refusal.since).total_seconds() == 300
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
+    assert [line["LaunchFailuresUnknown"] for line in lines if "LaunchFailuresUnknown" in line] == [[1.0], [1.0]]
+    words = [record.getMessage() for record in caplog.records if getattr(record, "code", "") == "unknown_failure"]
+    assert words == ["group us-east-1/a: a launch was refused for a reason we do not know: The moon is in the wrong place."] * 2
+
+
+@pytest.mark.feature("FS-08")
+@pytest.mark.parametrize(
+    ("text", "scope", "key"),
+    [
+        ("Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot", "group", "us-east-1/a"),  # on-demand
+        ("Client.VolumeLimitExceeded: Volume limit exceeded", "region", "us-east-1"),
+        ("InsufficientFreeAddressesInSubnet - There are not enough free addresses", "zone", "us-east-1/a/us-east-1a"),
+    ],
+)
+def test_an_event_is_read_by_the_same_table_as_an_activity(
+    world: World, woken: list[str], text: str, scope: str, key: str
+) -> None:
+    deliver(world, said(StatusMessage=text))
+
+    (refusal,) = memory.unavailable(world.table)
+    assert (refusal.scope, refusal.key) == (scope, key)
+
+
 def test_what_is_of_no_use_is_dropped(world: World, woken: list[str]) -> None:
     assert deliver(world, said("EC2 Instance State-change Notification"), said("AWS Health Event")) == []
     assert world.news() == 0

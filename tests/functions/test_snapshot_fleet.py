@@ -399,6 +399,7 @@ class TestMetrics:
             "InstancesDesired": 2,
             "GroupsUnreadable": 0,
             "LaunchFailures": 0,
+            "LaunchFailuresUnknown": 0,
             "RegionsUnknown": 0,
         }
         assert metrics(capsys) == {
@@ -443,6 +444,28 @@ class TestMetrics:
 
         run(account)
         assert metrics(capsys)[""]["LaunchFailures"] == 0
+
+    @pytest.mark.feature("FS-08")
+    def test_a_refusal_in_unknown_words_is_counted_once_and_the_log_has_the_words(
+        self,
+        account: Account,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        strange = activity("The moon is in the wrong place.", age_s=30, AutoScalingGroupName="workers")
+        known = activity("VcpuLimitExceeded", age_s=40, AutoScalingGroupName="workers")
+        monkeypatch.setattr(groups, "activities", lambda region, group, ids: [strange, known])
+        stop(HOME, "workers")
+
+        found = run(account)
+        assert [warning.code for warning in found.warnings if "The moon" in warning.text] == [Code.UNKNOWN_FAILURE]
+        told = [record for record in caplog.records if getattr(record, "code", "") == "unknown_failure"]
+        assert ["The moon is in the wrong place." in record.getMessage() for record in told] == [True]
+        assert metrics(capsys)[""]["LaunchFailuresUnknown"] == 1
+
+        run(account)
+        assert metrics(capsys)[""]["LaunchFailuresUnknown"] == 0
 
 
 @pytest.mark.feature("OB-04")

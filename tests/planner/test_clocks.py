@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spillway.model.fleet import FailureClass, LaunchFailure, NodeGroup, Scope
+from spillway.model.fleet import CapacityType, FailureClass, LaunchFailure, NodeGroup, Scope
 from spillway.model.memory import Memory, NodeMemory, Unavailable
 from spillway.model.policy import Policy
 from spillway.planner import clocks
@@ -107,6 +107,30 @@ def test_a_quota_refusal_of_mixed_types_marks_the_group_alone() -> None:
     assert record.key == "us-east-1/g"
 
 
+@pytest.mark.feature("FS-08")
+@pytest.mark.parametrize(
+    ("named", "types", "key"),
+    [
+        ("m5.large", ["m5.large"], "us-east-1/on-demand/m5.large"),
+        ("m5.large", ["m5.large", "c5.large"], "us-east-1/g"),  # the group was refused both
+        ("", ["m5.large"], "us-east-1/g"),  # in the group's zones, as far as anybody knows
+    ],
+)
+def test_a_refused_offering_is_marked_where_the_text_names_the_only_type_of_the_group(
+    named: str, types: list[str], key: str
+) -> None:
+    failure = refusal(60, Scope.OFFERING, instance_type=named)
+    [record] = observed(group("g", types=types, failures=(failure,))).unavailable
+    assert record.key == key
+
+
+@pytest.mark.feature("FS-08")
+@pytest.mark.parametrize(("market", "key"), [(CapacityType.SPOT, "us-east-1/g"), (CapacityType.ON_DEMAND, None)])
+def test_the_quota_of_another_market_than_the_groups_marks_the_group_alone(market: CapacityType, key: str | None) -> None:
+    [record] = observed(group("g", failures=(refusal(60, Scope.QUOTA, capacity_type=market),))).unavailable
+    assert record.key == (key or "us-east-1/on-demand/standard")
+
+
 def before(**fields: object) -> Memory:
     record = {"scope": "group", "key": "us-east-1/g", "since": ago(1000), "until": ago(700), "times": 2} | fields
     return Memory(unavailable=(Unavailable(**record),))  # type: ignore[arg-type]
@@ -123,6 +147,15 @@ def test_the_wait_doubles_at_each_refusal_up_to_the_longest() -> None:
 def test_a_refusal_within_the_wait_moves_its_end_and_does_not_double() -> None:
     [record] = observed(group("g", failures=(refusal(60),)), memory=before(until=ago(-100))).unavailable
     assert (record.times, record.until) == (2, ago(60) + timedelta(seconds=600))
+
+
+@pytest.mark.feature("FS-08")
+def test_what_nobody_knows_the_meaning_of_waits_shortest_however_often_it_comes() -> None:
+    strange = group("g", failures=(refusal(60, failure=FailureClass.UNKNOWN),))
+    [record] = observed(strange, memory=before(times=5)).unavailable
+    assert (record.times, record.until) == (5, ago(60) + timedelta(seconds=300))
+    [record] = observed(strange, memory=before(until=ago(-900))).unavailable
+    assert record.until == ago(-900), "and shortens no wait that is longer"
 
 
 def test_the_same_refusal_is_counted_once_however_often_it_is_seen() -> None:

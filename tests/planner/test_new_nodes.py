@@ -244,6 +244,7 @@ def test_many_groups_are_folded_into_few_reasons() -> None:
         ("group", "us-east-1/a"),
         ("region", "us-east-1"),
         ("quota", "us-east-1/on-demand/standard"),
+        ("offering", "us-east-1/on-demand/m5.xlarge"),
         ("zone", "us-east-1/a/us-east-1a"),
     ],
 )

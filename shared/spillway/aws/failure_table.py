@@ -33,6 +33,7 @@ class Row:
 _TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
 _ZONE = r"[a-z]{2}[a-z0-9-]*-(?:\d[a-z0-9-]*|az\d+)|[a-z]{2,4}\d-az\d+"
 _NAMED_TYPE = rf"\W*(?P<type>{_TYPE})"
+_A_ZONE = r"\b(?:Availability|Local|Wavelength) Zone"
 _NAMED_ZONE = rf"(?:\W*(?P<zone>{_ZONE}))?"
 _NOT_OFFERED = r"(?:not|no longer) (?:currently )?(?:supported|available|offered)"
 _MISSING = (
@@ -48,7 +49,7 @@ ROWS: tuple[Row, ...] = (
             "InvalidKMSKey", "KMSKeyNotAccessibleFault", "KMSKeyDisabled", "KmsAccessDeniedException",  # [I]
         ),
         wordings=(
-            r"\bkms[ -]?keys?\b",  # [I]
+            r"\bkms[ -]?key|key ID is not accessible",  # [I]
             r"\bkms:[a-z]+",  # [E] an action on a key that is not allowed
             r"customer (?:managed|master) key|\bencryption key|\bCMK\b",
             r"client error on launch",  # [D] the message of the first
@@ -75,7 +76,7 @@ ROWS: tuple[Row, ...] = (
         wordings=(
             r"max(?:imum)? spot (?:instance|request)s? (?:count|limit|quota)",  # [O] [I]
             r"\bspot\b…\b(?:limit|quota)\b…\bexceed|\bexceed\w*\b…\bspot\b…\b(?:limit|quota|count)\b",
-            r"\bspot (?:instance |vcpu |request )*(?:limit|quota)\b",
+            r"\bspot (?:instance |vcpu |request )*(?:limit|quota)\b|maximum number of (?:running )?spot",
         ),
         market=CapacityType.SPOT,
     ),
@@ -85,7 +86,7 @@ ROWS: tuple[Row, ...] = (
         codes=("VcpuLimitExceeded", "InstanceLimitExceeded"),  # [E]
         wordings=(
             r"\bvCPU\b…\b(?:limit|quota)\b",  # [I]
-            r"more (?:running )?instances\b…\b(?:limit|quota)\b",  # [O] [I]
+            r"maximum number of (?:running )?(?:on-demand )?instances|more (?:running )?instances\b…\b(?:limit|quota)\b",  # [O]
             r"instance\(s\) are already running",  # [D] the limit of instances in the region
             r"(?:limit|quota)\b…\brunning\b…\binstances?\b|\brunning\b…\binstances?\b…\b(?:limit|quota)\b",  # [I]
         ),
@@ -110,7 +111,8 @@ ROWS: tuple[Row, ...] = (
         ),  # [E]
         wordings=(
             r"quota for maximum Fleet Requests|maximum number of fleets|fleet (?:request )?(?:limit|quota)",  # [I]
-            r"maximum number of (?:network interfaces|addresses|elastic|dedicated hosts|hosts)",  # [E]
+            r"maximum number of (?:network interfaces|addresses|elastic)",  # [E]
+            r"\bdedicated hosts?\b.{0,200}\b(?:limit|quota|maximum)\b|maximum number of (?:dedicated )?hosts",  # [I]
         ),
     ),
     Row(
@@ -128,7 +130,7 @@ ROWS: tuple[Row, ...] = (
         Scope.ZONE,  # a subnet is of one zone; the group has others
         codes=("InsufficientFreeAddressesInSubnet", "InsufficientCidrBlocks"),  # [E] [I]
         wordings=(
-            r"(?:enough|insufficient|no) (?:free |available )+(?:private )?(?:ip |ipv[46] )?(?:address|prefix|cidr)",  # [I]
+            r"(?:enough|(?:in)?sufficient|no) (?:free |available )+(?:private )?(?:ip |ipv[46] )?(?:address|prefix|cidr)",
             r"\bsubnet\b…\b(?:full|exhausted|out of)\b|(?:not enough|insufficient) cidr blocks",
         ),
     ),
@@ -141,7 +143,7 @@ ROWS: tuple[Row, ...] = (
             "InvalidCapacityReservationState",
         ),  # [E] [I]
         wordings=(
-            r"\breservation\b…\bdoes not have sufficient\b",  # [D]
+            r"\breservation\b…\bdoes not have sufficient\b|\bno (?:\w+ )?capacity (?:block|reservation)s?\b",  # [D]
             r"\bcapacity (?:block|reservation)s?\b…\b(?:not|expired|cancelled|ended|exceeded|full|invalid)\b",  # [D]
         ),
         market=CapacityType.RESERVED,
@@ -155,8 +157,8 @@ ROWS: tuple[Row, ...] = (
         FailureClass.ZONAL_CAPACITY,
         Scope.ZONE,
         wordings=(
-            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…\bAvailability Zone(?: you requested)?{_NAMED_ZONE}",  # [D]
-            rf"\bno capacity\b…\bAvailability Zone(?: you requested)?{_NAMED_ZONE}",
+            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…{_A_ZONE}(?: you requested)?{_NAMED_ZONE}",  # [D]
+            rf"\bno capacity\b…{_A_ZONE}(?: you requested)?{_NAMED_ZONE}",
         ),
     ),
     Row(
@@ -182,7 +184,7 @@ ROWS: tuple[Row, ...] = (
         FailureClass.UNSUPPORTED,
         Scope.ZONE,
         wordings=(
-            rf"(?:\binstance type{_NAMED_TYPE}\W+)?(?:is |are )?{_NOT_OFFERED}…\bAvailability Zone{_NAMED_ZONE}",  # [D] [I]
+            rf"(?:\binstance type{_NAMED_TYPE}\W+)?(?:is |are )?{_NOT_OFFERED}…{_A_ZONE}{_NAMED_ZONE}",  # [D] [I]
             r"Availability Zone\b…\b(?:no longer supported|not supported|constrained)",  # [D]
         ),
     ),
@@ -259,10 +261,11 @@ ROWS: tuple[Row, ...] = (
         Scope.GROUP,
         codes=(
             "InvalidSubnet", "InvalidSubnetID", "InvalidNetworkInterface", "InvalidNetworkInterfaceID", "InvalidVpcID",
+            "VPCIdNotSpecified", "DefaultVpcDoesNotExist", "DefaultSubnetDoesNotExistInAZ",
         ),  # [E]
         wordings=(
             rf"\b(?:subnet|network interface|VPC)\b…(?:{_MISSING}|in use|\binvalid\b)",  # [E]
-            r"\binterface count\b|\bnetwork interfaces?\b…\b(?:limit|maximum|exceed)",  # [I]
+            r"\bno default (?:VPC|subnet)|\binterface count\b|\bnetwork interfaces?\b…\b(?:limit|maximum|exceed)",  # [I]
         ),
     ),
     Row(
@@ -301,6 +304,7 @@ ROWS: tuple[Row, ...] = (
             "InvalidLaunchTemplateId", "InvalidLaunchTemplateName", "InvalidLaunchTemplateId.VersionNotFound",
             "InvalidUserData", "InvalidDevice", "AttachmentLimitExceeded",
             "PrivateIpAddressLimitExceeded", "InvalidInstanceType", "MissingParameter", "InvalidTenancy",
+            "InvalidHostID", "InvalidHostId",
         ),  # [E]
         wordings=(
             rf"launch (?:template|configuration)s?\b…(?:{_MISSING}|\binvalid\b|fully-formed|version|not authorized)",  # [I]
@@ -309,16 +313,18 @@ ROWS: tuple[Row, ...] = (
             r"volume of size\b|\bvolume (?:size|type|iops)\b|\biops\b",  # [I]
             r"\bparameter\b…\b(?:invalid|required|missing|not (?:valid|supported|recognized))",  # [E]
             r"\bmay not be specified|can ?not be specified|must (?:be specified|specify)",  # [E]
-            r"\binstance type\b…\b(?:invalid|not valid|unknown|does not support)",  # [I]
+            rf"\binstance types?\b…(?:{_MISSING}|\b(?:invalid|not valid)\b)",  # [I]
         ),
     ),
     Row(
         FailureClass.CAPACITY,
         Scope.OFFERING,
-        codes=("Server.InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacityOnOutpost",
-               "InsufficientOutpostCapacity", "InsufficientHostCapacityOnHost"),  # [E] [R]
+        codes=(
+            "Server.InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacityOnOutpost",
+            "InsufficientOutpostCapacity", "InsufficientCapacityOnHost",
+        ),  # [E] [R] [I]
         wordings=(
-            r"insufficient (?:\S+ )?capacity",  # [O] [I]
+            r"insufficient (?:\S+ )?capacity|\bhost\b…\bsufficient capacity",  # [O] [I]
             r"(?:do not|does not|don't) (?:currently )?have (?:sufficient|enough)\b…\bcapacity|not enough (?:\S+ )?capacity",
             r"\bout of capacity\b|capacity (?:is )?(?:currently )?(?:not available|unavailable)",
         ),
@@ -326,7 +332,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         FailureClass.UNSUPPORTED,
         Scope.GROUP,
-        wordings=(r"\b(?:not|no longer) (?:currently )?supported\b",),  # [D] [I]
+        wordings=(r"\b(?:not|no longer) (?:currently )?supported\b|\b(?:do(?:es)? not|doesn't) support\b",),  # [D] [I]
     ),
     Row(
         FailureClass.STARTUP,
@@ -350,6 +356,13 @@ ROWS: tuple[Row, ...] = (
 GENERAL: tuple[Row, ...] = (
     Row(FailureClass.CAPACITY, Scope.OFFERING, codes=("InsufficientInstanceCapacity", "InsufficientCapacity")),
     Row(FailureClass.ADDRESSES, Scope.GROUP, codes=("InsufficientAddressCapacity",)),
+    Row(
+        FailureClass.OTHER_QUOTA,
+        Scope.GROUP,  # of what, and how far it reaches, nobody knows
+        wordings=(
+            r"\b(?:limit|quota)s?\b…\b(?:exceed|reached)|\b(?:exceed|reached)\w*\b…\b(?:limit|quota|maximum)s?\b",
+        ),
+    ),
     Row(
         FailureClass.ROLE,
         Scope.GROUP,

@@ -10,7 +10,9 @@ from spillway.model.fleet import FailureClass, LaunchFailure, NodeGroup, Scope
 from spillway.model.memory import OpenRequest, RequestState, Unavailable
 from spillway.model.plan import ScaleOut
 from spillway.model.policy import Policy
+from spillway.model.reason import Code
 from spillway.planner import unavailable
+from spillway.telemetry import logger
 
 
 def request_for(
@@ -71,6 +73,9 @@ def remember(table: Table, policy: Policy, region: str, name: str, failure: Laun
         scope=Scope.GROUP,
         text=f"nothing came within {rules.provision_time_s} s",
     )
+    if refusal.failure is FailureClass.UNKNOWN:
+        text = f"group {region}/{name}: a launch was refused for a reason we do not know: {refusal.text}"
+        logger.warning(text, code=Code.UNKNOWN_FAILURE.value)
     scope, key = unavailable.key_of(known, refusal)
     before = next((one for one in memory.unavailable(table) if (one.scope, one.key) == (scope, key)), None)
     memory.mark_unavailable(table, unavailable.refused(before, known, refusal, rules.backoff))
