@@ -1,6 +1,8 @@
 """Every minute: the cluster as it is, or nothing and an error."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,6 +10,7 @@ from spillway import telemetry
 from spillway.aws.table import settings, snapshots
 from spillway.env import env
 from spillway.errors import AccessError, ClusterUnavailable, NotFound
+from spillway.kube.session import Answer, Session
 from spillway.telemetry import Metric
 from tests.kube import apis
 from tests.kube.handlers import World, open_handlers, samples
@@ -118,6 +121,31 @@ def test_what_does_not_read_is_counted_and_stops_nothing(world: World, metrics: 
         "podgroup.scheduling.x-k8s.io default/bad is set aside"
     ]
     assert [gang.min_pods for gang in seen.gangs] == [4]
+
+
+@pytest.mark.feature("RS-06")
+@pytest.mark.feature("OB-04")
+def test_one_that_is_nested_a_thousand_deep_is_set_aside_and_the_view_is_stored(
+    world: World, metrics: list[dict[Metric, float]], monkeypatch: pytest.MonkeyPatch
+):
+    world.api.add(pod("good", node="n1"))
+    deep = (
+        b'{"metadata":{"name":"bad","namespace":"default"},"spec":{"nodeName":"n1","more":' + b"[" * 5000 + b"]" * 5000 + b"}}"
+    )
+    call = Session.call
+
+    def with_one_more(self: Session, method: str, path: str, what: tuple[str, str], *more: Any, **named: Any) -> Answer:
+        answer = call(self, method, path, what, *more, **named)
+        head, items, rest = answer.body.partition(b'"items":[') if what == ("list", "pods") else (answer.body, b"", b"")
+        return replace(answer, body=head + items + deep + b"," + rest) if items else answer
+
+    monkeypatch.setattr(Session, "call", with_one_more)
+
+    assert world.call("snapshot_cluster")["set_aside"] == 1
+    assert metrics[0][Metric.OBJECTS_SET_ASIDE] == 1
+    seen = snapshots.latest_cluster(world.table)
+    assert [warning.text.partition(":")[0] for warning in seen.warnings] == ["pod default/bad is set aside"]
+    assert {name: pods.node for pods in seen.pods for name in pods.names} == {"good": "n1", "bad": "n1"}
 
 
 @pytest.mark.feature("CS-14")

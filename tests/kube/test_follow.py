@@ -115,15 +115,23 @@ def test_it_sees_what_a_cold_process_sees(world: World, seed: int):
     assert names(follow(world.session)) == there.keys()
 
 
-def test_an_object_that_does_not_read_any_more_is_set_aside_and_comes_back(world: World, monkeypatch: pytest.MonkeyPatch):
+DEEP = b"[" * 1100 + b"]" * 1100
+
+
+@pytest.mark.parametrize(
+    "wrong", [b'"spec":{"containers":"none"}', b'"more":' + DEEP, b'"more":NaN'], ids=["type", "deep", "none"]
+)
+def test_an_object_that_does_not_read_any_more_is_set_aside_and_comes_back(
+    world: World, monkeypatch: pytest.MonkeyPatch, wrong: bytes
+):
     follow(world.session)
     kept = following.kept(world.session)
     assert kept is not None
     meta = {"name": "b", "namespace": "default", "resourceVersion": kept.versions["Pod"]}
-    broken = {"type": "MODIFIED", "object": {"metadata": meta, "spec": {"containers": "none"}}}
+    broken = b'{"type":"MODIFIED","object":{"metadata":%b,%b}}' % (msgspec.json.encode(meta), wrong)
     world.api.edit("Pod", "b", lambda body: body["metadata"].update(labels={"a": "b"}))
     with monkeypatch.context() as patch:
-        replace_events(patch, "pods", msgspec.json.encode(broken))
+        replace_events(patch, "pods", broken)
         seen = follow(world.session)
     assert names(seen) == {"a"}
     assert "pod default/b is set aside" in seen.snapshot.warnings[0].text
@@ -279,6 +287,8 @@ def test_a_watch_of_another_kind_that_breaks_is_a_doubt_of_that_kind(world: Worl
         b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}',
         b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"soon"}}}',
         b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}',
+        b'{"type":"ADDED","object":{"metadata":' + DEEP + b"}}",
+        b'{"type":"ADDED","object":' + DEEP + b"}",
         b'{"type":"ADD',
         b"null",
     ],

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spillway.kube.fields import UNREADABLE
 from spillway.kube.objects import Objects
 from spillway.kube.reduce import reduce
 from spillway.model.base import decode, encode
@@ -29,7 +30,7 @@ WRONG = (
     '{"": {"": []}}', '{"a": null, "a": 1}', DEEP,
 )  # fmt: skip
 
-NO_JSON = ("NaN", DEEP, '"\\ud800"')  # no page with these reads, so there is no view of the cluster at all: see test_pages.py
+NO_JSON = ("NaN", DEEP, '"\\ud800"')  # no page with these decodes
 
 
 def paths(value: Any, at: Path = ()) -> Iterator[Path]:
@@ -109,7 +110,7 @@ _TELLS_THE_PLACE = {("metadata",), ("metadata", "name"), ("metadata", "namespace
 _ENDS_IT = {("status",), ("status", "phase"), ("metadata", "deletionTimestamp")}
 
 
-@pytest.mark.parametrize("wrong", [wrong for wrong in WRONG if wrong not in NO_JSON])
+@pytest.mark.parametrize("wrong", WRONG)
 def test_a_node_never_looks_idle_because_of_what_its_pod_says(wrong: str) -> None:
     found, names = others(), set()
     for number, at in enumerate(paths(bound_pod())):
@@ -270,6 +271,81 @@ class TestWhatPointsAtWhat:
         found = Objects()
         found.add(listed(pod("a")).replace(b'"name": "a"', b'"name": "first", "name": "a"'))
         assert set_of(reduce(found, cluster="c", taken_at=NOW), "a").names == ("a",)
+
+
+class TestOneOfAPage:
+    """That does not decode, and by that neither does the page."""
+
+    HEAD = '"metadata": {"continue": "next", "resourceVersion": "7"}, "items": ['
+    PAGES = (
+        '{"kind":"%sList","apiVersion":"%s",' + HEAD + "%s]}",  # as an API server begins one
+        '{"kind": "%sList", "apiVersion": "%s", ' + HEAD + "%s]}",
+    )
+    LAST = '{"items": [%s], "metadata": {"continue": "next", "resourceVersion": "7"}}'  # of custom resources: keys in order
+
+    def bad(self, kind: str, wrong: str) -> str:
+        return bent({**samples()[kind], "more": None}, ("more",), wrong).decode("latin-1")
+
+    @pytest.mark.parametrize("page", PAGES)
+    @pytest.mark.parametrize("wrong", NO_JSON)
+    @pytest.mark.parametrize(("kind", "name"), [("Pod", "suspect"), ("Node", "suspect-node"), ("Job", "one")])
+    def test_it_is_set_aside_by_its_name_and_all_others_are_read(self, kind: str, name: str, wrong: str, page: str) -> None:
+        sample = samples()[kind]
+        sound = [json.dumps(named(sample, f"sound-{n}")) for n in range(3)]
+        found, pages = others(), list[Any]()
+        found.remove(kind, sample["metadata"]["namespace"] if kind != "Node" else "", name)
+        items = ", ".join([*sound[:2], self.bad(kind, wrong), sound[2]])
+        found.add((page % (kind, sample["apiVersion"], items)).encode(), pages.append)
+        assert pages == [("next", "7")]
+        assert {f"sound-{n}" for n in range(3)} <= {one for _, one in found.of(kind)}
+        (reason,) = found.unreadable[kind].values()
+        assert f"{kind.lower()} " in reason.text
+        assert f"{name} is set aside: " in reason.text
+        seen = read(found)
+        assert seen.set_aside == 1
+        is_there(seen)
+
+    def test_a_pod_keeps_its_node_busy(self) -> None:
+        found = Objects()
+        found.add((self.PAGES[0] % ("Pod", "v1", self.bad("Pod", DEEP))).encode())
+        found.add(listed(node(HOME)))
+        (pods,) = read(found).pods
+        assert (pods.names, pods.node) == (("suspect",), HOME)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_in_a_dump_each_item_says_itself_what_it_is(self, kind: str) -> None:
+        found = Objects()
+        found.add((self.LAST % ", ".join((self.bad(kind, DEEP), json.dumps(pod("good"))))).encode())
+        assert len(found.unreadable[kind]) == 1
+        assert set_of(read(found), "good").names == ("good",)
+
+    @pytest.mark.parametrize("text", ['"]}"', '"\\\\"', '"\\"}]"', '"{[,:"', '"a\\\\\\"b"'])
+    def test_brackets_and_quotes_within_a_string_are_none(self, text: str) -> None:
+        deep = f'{{"kind": "Pod", "metadata": {{"name": "bad", "labels": {{"a": {text}}}}}, "x": {DEEP}, "y": {text}}}'
+        found = Objects()
+        found.add((self.PAGES[0] % ("Pod", "v1", ", ".join((deep, json.dumps(pod("good")))))).encode())
+        assert set_of(read(found), "good").names == ("good",)
+        assert list(found.unreadable["Pod"]) == [("default", "bad")]
+
+    def test_one_that_reads_again_is_set_aside_no_more(self) -> None:
+        found = Objects()
+        found.add((self.PAGES[0] % ("Pod", "v1", self.bad("Pod", DEEP))).encode())
+        found.add((self.PAGES[0] % ("Pod", "v1", json.dumps(samples()["Pod"]))).encode())
+        assert read(found).set_aside == 0
+
+    def test_half_a_page_is_none_wherever_it_ends(self) -> None:
+        whole = (self.PAGES[0] % ("Pod", "v1", f'{{"metadata": {{"name": "a]}}"}}, "x": {DEEP}}}, {{}}')).encode()
+        Objects().add(whole)
+        for end in (*range(1, 200), *range(200, len(whole), 97), len(whole) - 2, len(whole) - 1):
+            with pytest.raises(UNREADABLE):
+                Objects().add(whole[:end])
+        for more in (b"]", b"}", b"x", b"{}"):
+            with pytest.raises(UNREADABLE):
+                Objects().add(whole + more)
+
+    def test_thousands_of_quotes_without_an_end_are_looked_at_once(self) -> None:
+        with pytest.raises(UNREADABLE):
+            Objects().add(b'{"items": [NaN], "a": "' + b'\\"' * 1_000_000)
 
 
 class TestLists:

@@ -43,8 +43,8 @@ def test_the_next_page_is_under_way_while_a_page_is_decoded() -> None:
 
 
 BROKEN = (
-    b"{", b'{"metadata": {"continue": "\xff"}, "items": []}', b"[" * 100_000, b'{"items": [NaN]}',
-    b'{"items": [' + b"[" * 100_000 + b"]" * 100_000 + b"]}", b'{"items": ["\\ud800"]}',
+    b"{", b'{"metadata": {"continue": "\xff"}, "items": []}', b"[" * 100_000, b'{"items": [NaN]', b'{"items": NaN}',
+    b'{"items": [' + b"[" * 100_000 + b"]" * 100_000 + b"}", b'{"items": [{"a": "\\ud800"}]', b'{"kind": NaN, "items": []}',
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from spillway.kube import fields
+from spillway.kube import fields, scan
 from spillway.kube.fields import UNREADABLE
 from spillway.kube.objects import Objects
 from spillway.kube.resources import Resource
@@ -35,6 +35,7 @@ class _List(fields.Part):
     metadata: fields.ListMeta
 
 
+_type = msgspec.json.Decoder(str)
 _event = msgspec.json.Decoder(_Event)
 _object = msgspec.json.Decoder(_Object)
 _list = msgspec.json.Decoder(_List)
@@ -59,11 +60,7 @@ class Applied(NamedTuple):
 
 def apply(kept: Kept, resource: Resource, line: bytes) -> Applied:
     """Takes one event in. Raises Doubt for an error of the watch and for what does not read."""
-    try:
-        event = _event.decode(line)
-        meta = _object.decode(event.object).metadata if event.type != "ERROR" else _Meta()
-    except UNREADABLE as error:
-        raise Doubt(f"an event does not read: {error}") from error
+    event, meta = _read(line)
     key = (meta.namespace or "", meta.name)
     before = kept.objects.of(resource.kind).get(key)
     if event.type in ("ADDED", "MODIFIED"):
@@ -75,6 +72,21 @@ def apply(kept: Kept, resource: Resource, line: bytes) -> Applied:
     version = number(meta.resource_version)
     kept.versions[resource.kind] = meta.resource_version
     return Applied(version, before, kept.objects.of(resource.kind).get(key))
+
+
+def _read(line: bytes) -> tuple[_Event, _Meta]:
+    """Also an event whose object does not decode, as long as it says which it is. Raises Doubt."""
+    try:
+        event = _event.decode(line)
+        return event, _object.decode(event.object).metadata if event.type != "ERROR" else _Meta()
+    except UNREADABLE as error:
+        problem = str(error)
+    try:
+        parts = dict(scan.members(line))
+        event = _Event(_type.decode(parts.get(b"type", b"")), Raw(parts.get(b"object", b"")))
+        return event, _object.decode(scan.outline(bytes(event.object), scan.NAME)).metadata
+    except UNREADABLE as error:
+        raise Doubt(f"an event does not read: {problem}") from error
 
 
 def version_of(body: bytes) -> int:

@@ -23,6 +23,7 @@ from spillway.kube import (
     pod_templates,
     priorities,
     provisioning,
+    scan,
     storage,
 )  # fmt: skip
 from spillway.kube.fields import UNREADABLE, as_name, is_name
@@ -100,12 +101,12 @@ class Objects:
         page before its items are read.
 
         An object that does not read is set aside with a warning that names it. Raises one of `fields.UNREADABLE` when `raw` is
-        no JSON object.
+        no JSON object, or ends too soon.
         """
         page = self._add_pods(raw, opened) if raw.startswith(_POD_LIST) else None
         if page is not None:
             return page
-        envelope = _envelope.decode(raw)
+        envelope = _envelope_of(raw)
         page = Page("", "") if envelope.items is None else _page(envelope.metadata)
         opened(page)
         with paused_gc():
@@ -139,7 +140,7 @@ class Objects:
                     self._keep("Pod", *self._pods.keep(pod))
                 except UNREADABLE:
                     aside.append(number)
-        items = _envelope.decode(raw).items or () if aside else ()
+        items = _envelope_of(raw).items or () if aside else ()
         for number in aside:
             self.put("Pod", items[number])
         return page
@@ -177,7 +178,7 @@ class Objects:
     def _set_aside(self, kind: str, raw: Raw | bytes, problem: str) -> None:
         key, name = ("", f"#{next(self._nameless)}"), f"{kind.lower()} without a readable name"
         try:
-            meta = _named.decode(raw).metadata
+            raw, meta = _named_of(kind, raw)
             namespace = meta.namespace or ("default" if kind == "Pod" else "")
             key = (as_name(namespace), as_name(meta.name))
             name = f"{kind.lower()} {'/'.join(part for part in key if part)}"
@@ -187,6 +188,15 @@ class Objects:
         except UNREADABLE:
             pass  # it has no name, or is on no node
         self.unreadable[kind][key] = unreadable(name, problem)
+
+
+def _named_of(kind: str, raw: Raw | bytes) -> tuple[Raw | bytes, fields.BareMeta]:
+    """What names the object, and of the object what decodes. Raises one of `fields.UNREADABLE`."""
+    try:
+        return raw, _named.decode(raw).metadata
+    except UNREADABLE:
+        part = scan.outline(bytes(raw), scan.PLACE if kind == "Pod" else scan.NAME)
+        return part, _named.decode(part).metadata
 
 
 def _page(meta: fields.ListMeta | None) -> Page:
@@ -210,9 +220,30 @@ def paused_gc() -> Iterator[None]:
             gc.enable()
 
 
+def _envelope_of(raw: bytes) -> fields.Envelope:
+    """Also of a list of which some items do not decode."""
+    try:
+        return _envelope.decode(raw)
+    except UNREADABLE:
+        parts = dict(scan.members(raw))
+        if b"items" not in parts:
+            raise
+        items = [Raw(item) for item in scan.elements(parts.pop(b"items"))]
+        envelope = _envelope.decode(b"{%b}" % b",".join(b'"%b":%b' % part for part in parts.items()))
+        envelope.items = items
+        return envelope
+
+
+def _typed(item: Raw) -> fields.Typed:
+    try:
+        return _kind.decode(item)
+    except UNREADABLE:
+        return _kind.decode(scan.outline(bytes(item), scan.KIND))
+
+
 def _kind_of(item: Raw) -> str:
     try:
-        typed = _kind.decode(item)
+        typed = _typed(item)
     except UNREADABLE:
         return ""  # no kind of ours
     return kind_in(typed.api_version, typed.kind)
