@@ -7,7 +7,8 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from spillway import clock
 from spillway.aws import fleet, reader
-from spillway.aws.table import Table, snapshots
+from spillway.aws.table import Table, settings, snapshots
+from spillway.aws.table.instance_types import TypeShelf
 from spillway.env import env
 from spillway.errors import AwsError, EventError, NotFound
 from spillway.model.fleet import FailureClass, FleetSnapshot, NodeGroup
@@ -31,12 +32,13 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     table = Table(env().table, env().cluster)
     before = _previous(table)
     now = clock.utcnow()
-    answers = reader.read(env().regions, env().cluster, env().group_names, before)
+    answers = reader.read(env().regions, env().cluster, env().group_names, before, TypeShelf(table))
     silent = {region: answer for region, answer in answers.items() if isinstance(answer, AwsError)}
     if len(silent) == len(answers):
         emit(env().cluster, {**_counts((), before), Metric.REGIONS_UNKNOWN: len(silent), Metric.FLEET_SNAPSHOTS: 0})
         raise silent[env().home_region]
-    snapshot = fleet.reduce(env().cluster, env().home_region, now, answers, env().group_names, before)
+    policy, _ = settings.policy(table)
+    snapshot = fleet.reduce(env().cluster, env().home_region, now, answers, env().group_names, before, policy)
     head = snapshots.store_fleet(table, snapshot)
     _tell(snapshot, before)
     return {"head": head, "groups": len(snapshot.groups), "regions_unknown": sorted(silent), "warnings": len(snapshot.warnings)}

@@ -26,7 +26,8 @@ from spillway_local.policy_file import read_policy
 S = TypeVar("S", ClusterSnapshot, FleetSnapshot)
 
 LISTS = frozenset({
-    "AutoScalingGroups", "Activities", "LaunchConfigurations", "LaunchTemplateVersions", "InstanceTypes",
+    "AutoScalingGroups", "Activities", "LaunchConfigurations", "LaunchTemplateVersions", "Images", "InstanceTypes",
+    "InstanceTypesFromInstanceRequirements",
     "InstanceTypeOfferings", "Reservations", "InstanceStatuses", "SpotPriceHistory", "CapacityReservations",
     "Quotas", "MetricDataResults", "Nodegroups", "ScalingPolicies", "ScheduledUpdateGroupActions",
 })  # fmt: skip
@@ -74,7 +75,7 @@ def read(folder: Path) -> Dump:
     policy = read_policy(policy_file) if policy_file.exists() else Policy()
     return Dump(
         cluster=_read_cluster(folder / "cluster", meta, policy),
-        fleet=_read_fleet(folder / "fleet", meta),
+        fleet=_read_fleet(folder / "fleet", meta, policy),
         policy=policy,
         memory=_read_memory(folder / "memory.json"),
         now=meta.now,
@@ -144,11 +145,11 @@ def _check_kubernetes(file: Path, top: Mapping[str, msgspec.Raw]) -> None:
         raise DumpError(str(file), "metadata.continue", "this is one page of several; print all of them")
 
 
-def _read_fleet(folder: Path, meta: Meta) -> FleetSnapshot:
+def _read_fleet(folder: Path, meta: Meta, policy: Policy) -> FleetSnapshot:
     """A dump without fleet is a cluster without groups."""
     regions = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     answers = {region.name: _region(region) for region in regions}
-    return named(fleet.reduce(meta.cluster, meta.home_region, meta.now, answers))
+    return named(fleet.reduce(meta.cluster, meta.home_region, meta.now, answers, policy=policy))
 
 
 def named(snapshot: S) -> S:

@@ -1,8 +1,8 @@
 """What groups launch, as AWS answers it: launch configurations, instance types, EKS node groups."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from spillway.aws import clients, groups, parallel
 from spillway.aws.memo import Memo
@@ -18,6 +18,7 @@ _FILTER_VALUES = 200  # EC2 refuses more values of a filter
 _FOREVER, _MINUTES = timedelta(days=365), timedelta(minutes=5)
 _configurations: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _types: Memo[tuple[str, str], Item] = Memo(_FOREVER)
+_images: Memo[tuple[str, str], Item | None] = Memo(timedelta(hours=6))  # one that is gone is None: it seldom comes back
 _nodegroups: Memo[tuple[str, str, str], Item] = Memo(_MINUTES)
 
 
@@ -40,32 +41,69 @@ def launch_configurations(region: str, items: Iterable[Item]) -> list[Item]:
 
 def type_names(items: Iterable[Item], versions: Iterable[Item], configurations: Iterable[Item]) -> list[str]:
     """Every instance type that the groups may launch."""
-    overrides = [
+    named = [*_overrides(items), *(version["LaunchTemplateData"] for version in versions), *configurations]
+    return sorted({name for one in named if (name := one.get("InstanceType"))})
+
+
+def _overrides(items: Iterable[Item]) -> list[Item]:
+    return [
         override
         for item in items
         for override in item.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("Overrides", ())
     ]
-    named = [*overrides, *(version["LaunchTemplateData"] for version in versions), *configurations]
-    return sorted({name for one in named if (name := one.get("InstanceType"))})
 
 
-def instance_types(region: str, names: Iterable[str]) -> list[Item]:
+class Shelf(Protocol):
+    """Where types are kept from process to process (`table/instance_types.py`)."""
+
+    def get(self, region: str, names: Iterable[str]) -> Mapping[str, Item]: ...
+
+    def put(self, region: str, items: Iterable[Item]) -> None: ...
+
+
+def instance_types(region: str, names: Iterable[str], shelf: Shelf | None = None) -> list[Item]:
     """The types that exist in the region; asked for by filter, since a call that names an unknown type is refused whole.
 
-    Raises AwsForbidden or AwsUnavailable.
+    Those on the `shelf` are not asked for. Raises AwsForbidden or AwsUnavailable.
     """
 
     def fetch(keys: list[tuple[str, str]]) -> dict[tuple[str, str], Item]:
-        return {
-            (region, one["InstanceType"]): one
-            for batch in groups.batches([name for _, name in keys], _FILTER_VALUES)
-            for page in clients.pages(
-                "ec2", region, "describe_instance_types", Filters=[{"Name": "instance-type", "Values": list(batch)}]
-            )
-            for one in page["InstanceTypes"]
-        }
+        wanted = [name for _, name in keys]
+        kept = shelf.get(region, wanted) if shelf else {}
+        asked = _described_types(region, [name for name in wanted if name not in kept])
+        if shelf and asked:
+            shelf.put(region, asked.values())
+        return {(region, name): item for name, item in {**kept, **asked}.items()}
 
     return list(_types.get(((region, name) for name in names), fetch).values())
+
+
+def _described_types(region: str, names: Sequence[str]) -> dict[str, Item]:
+    return {
+        one["InstanceType"]: one
+        for batch in groups.batches(names, _FILTER_VALUES)
+        for page in clients.pages(
+            "ec2", region, "describe_instance_types", Filters=[{"Name": "instance-type", "Values": list(batch)}]
+        )
+        for one in page["InstanceTypes"]
+    }
+
+
+def images(region: str, items: Iterable[Item], versions: Iterable[Item], configurations: Iterable[Item]) -> list[Item]:
+    """The images that the groups name by id, as far as they are there and ours to see. Raises AwsForbidden or AwsUnavailable."""
+    named = [*_overrides(items), *(version["LaunchTemplateData"] for version in versions), *configurations]
+    ids = sorted({name for one in named if (name := one.get("ImageId", "")).startswith("ami-")})
+
+    def fetch(keys: list[tuple[str, str]]) -> dict[tuple[str, str], Item | None]:
+        found = {
+            (region, one["ImageId"]): one
+            for batch in groups.batches([name for _, name in keys], _FILTER_VALUES)
+            for page in clients.pages("ec2", region, "describe_images", Filters=[{"Name": "image-id", "Values": list(batch)}])
+            for one in page["Images"]
+        }
+        return {key: found.get(key) for key in keys}
+
+    return [image for image in _images.get(((region, name) for name in ids), fetch).values() if image]
 
 
 def nodegroups(region: str, items: Iterable[Item]) -> list[Item]:

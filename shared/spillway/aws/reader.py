@@ -32,18 +32,23 @@ Item = Mapping[str, Any]
 
 
 def read(
-    regions: Sequence[str], cluster: str, group_names: Iterable[str] = (), previous: FleetSnapshot | None = None
+    regions: Sequence[str],
+    cluster: str,
+    group_names: Iterable[str] = (),
+    previous: FleetSnapshot | None = None,
+    shelf: definitions.Shelf | None = None,
 ) -> dict[str, dict[str, Any] | AwsError]:
     """Answers of each region in the form of `fleet.reduce`. `group_names` are `region/name`.
 
-    `previous` is the cursor of activities: launches that it saw in progress are followed to their end.
+    `previous` is the cursor of activities: launches that it saw in progress are followed to their end. Types on the `shelf`
+    are not asked for.
     """
     names = [name.partition("/")[::2] for name in group_names]
     before = {group.key: group for group in previous.groups} if previous else {}
 
     def one(region: str) -> dict[str, Any] | AwsError:
         try:
-            return _read_region(region, cluster, [name for where, name in names if where == region], before)
+            return _read_region(region, cluster, [name for where, name in names if where == region], before, shelf)
         except AwsError as error:
             return error
 
@@ -84,8 +89,17 @@ class RegionRead:
             return error
 
 
-def _read_region(region: str, cluster: str, names: Sequence[str], before: Mapping[str, NodeGroup]) -> dict[str, Any]:
-    """In three waves: the groups, what they name, and what that names. Raises AwsError when the groups cannot be listed."""
+def _read_region(
+    region: str,
+    cluster: str,
+    names: Sequence[str],
+    before: Mapping[str, NodeGroup],
+    shelf: definitions.Shelf | None,
+) -> dict[str, Any]:
+    """In three waves: the groups, what they name, and what that names; in five where attributes stand for types.
+
+    Raises AwsError when the groups cannot be listed.
+    """
     reading = RegionRead(region)
     ask = reading.ask
     ask("AutoScalingGroups", lambda: groups.describe(region, cluster, names))
@@ -104,7 +118,13 @@ def _read_region(region: str, cluster: str, names: Sequence[str], before: Mappin
 
     versions, configurations = reading.items("LaunchTemplateVersions"), reading.items("LaunchConfigurations")
     types = definitions.type_names(items, versions, configurations)
-    ask("InstanceTypes", lambda: definitions.instance_types(region, types))
+    ask("Images", lambda: definitions.images(region, items, versions, configurations))
+    met = list[str]()
+    if requirements.are_named(items, versions):
+        asked = requirements.questions(items, versions, reading.items("Images"))
+        ask(requirements.KEY, lambda: requirements.meeting(region, asked))
+        met = [name for answer in reading.items(requirements.KEY) for name in answer["InstanceTypes"]]
+    ask("InstanceTypes", lambda: definitions.instance_types(region, [*types, *met], shelf))
     ask("OnDemandPrices", lambda: market.on_demand_prices(region, types))
     spot = any(may_be_spot(item) for item in items) or any(map(_is_spot, (*versions, *configurations)))
     ask("MetricDataResults", lambda: quotas.usage(region, reading.items("Quotas"), types, spot))

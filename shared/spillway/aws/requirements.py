@@ -25,6 +25,13 @@ def types_of(answers: Iterable[shapes.RequirementsAnswer]) -> dict[str, tuple[st
     }
 
 
+def are_named(items: Iterable[Item], versions: Iterable[Item]) -> bool:
+    """Whether any group or template names attributes; without them there is nothing to wait for."""
+    policies = (item.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}) for item in items)
+    overrides = (override for policy in policies for override in policy.get("Overrides", ()))
+    return any("InstanceRequirements" in one for one in (*overrides, *(version["LaunchTemplateData"] for version in versions)))
+
+
 def questions(items: Iterable[Item], versions: Iterable[Item], images: Iterable[Item]) -> list[launch.Question]:
     """What the groups name attributes for, each once; groups and templates that do not read ask for nothing."""
     definitions = launch.Definitions(

@@ -19,6 +19,7 @@ GROUP_LEASE = "LEASE#group#"
 NODE_LEASE = "LEASE#node#"
 WATCH_LEASE = "LEASE#watch"
 WAIT = "WAIT#"
+TEMPLATE = "TEMPLATE#"
 
 TTL = "ttl"
 """The attribute that DynamoDB's time to live reads, in epoch seconds; in expressions `#ttl`, since the word is reserved."""
@@ -72,6 +73,15 @@ def seen(event_id: str) -> str:
 
 def tick(trigger: str) -> str:
     return f"TICK#{trigger}"
+
+
+def instance_type(region: str, name: str) -> str:
+    return f"TYPE#{region}#{name}"
+
+
+def template(region: str, group: str, instance_type: str) -> str:
+    """A group's name may hold any character but a colon."""
+    return f"{TEMPLATE}{region}/{group}:{instance_type}"
 
 
 def policy(version: str) -> str:
