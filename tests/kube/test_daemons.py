@@ -6,12 +6,14 @@ import pytest
 
 from spillway.model.cluster import PodShape, Toleration
 from spillway.model.memory import Memory
+from spillway.model.volumes import VolumeNeed
 from spillway.planner.amounts import Dimensions
 from spillway.planner.daemons import Daemons
 from spillway.planner.rules.base import Host
 from spillway.planner.view import view
 from tests.builders import fleet, policy
 from tests.kube.objects import NOW, Object, daemon_of, node, pod, set_of, snapshot_of
+from tests.kube.storage_objects import EBS, allowed, storage_class
 
 pytestmark = pytest.mark.feature("CS-09")
 
@@ -84,6 +86,30 @@ def test_their_priority_is_the_templates():
 
 def test_one_that_is_being_deleted_brings_new_nodes_nothing():
     assert snapshot_of(daemon_set(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})).daemons == ()
+
+
+class TestEphemeralVolumes:
+    """Which are made with each pod: a new node will attach them."""
+
+    def of(self, *names: str, made_by: str = "gp3") -> Object:
+        named = {"storageClassName": made_by} if made_by else {}
+        made = {"ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"], **named}}}}
+        return daemon_set(volumes=[{"name": name, **made} for name in names])
+
+    def volumes(self, *objects: Object) -> tuple[VolumeNeed, ...]:
+        return snapshot_of(*objects).shapes[0].volumes
+
+    def test_take_an_attachment_each(self):
+        assert self.volumes(self.of("a", "b"), storage_class()) == (VolumeNeed(driver=EBS), VolumeNeed(driver=EBS))
+
+    def test_go_where_their_class_allows(self):
+        (need,) = self.volumes(self.of("a"), storage_class(allowedTopologies=[allowed(zone=["us-east-1b"])]))
+        assert need.terms is not None
+        assert [term.expressions[0].values for term in need.terms] == [("us-east-1b",)]
+
+    def test_of_a_class_that_nobody_knows_ask_for_nothing(self):
+        assert self.volumes(self.of("a", made_by="gone"), storage_class()) == ()
+        assert self.volumes(self.of("a", made_by=""), storage_class()) == ()
 
 
 class TestForOneNode:

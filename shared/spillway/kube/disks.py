@@ -1,8 +1,9 @@
 """EBS volumes of the in-tree plugin, which the CSI driver serves today.
 
 Source: k8s.io/csi-translation-lib/plugins/aws_ebs.go. Migration cannot be switched off any more, so it counts as on. Where
-such a volume names its zone by the standard label the scheduler asks for the driver's own, which has the same value on every
-node that the driver serves; so its terms stay as they are.
+such a volume names its zone by the standard label the scheduler asks for the driver's own. That has the same value on every
+node that the driver serves, and the kubelet writes it before the node's CSINode names the driver (pkg/volume/csi/
+nodeinfomanager, InstallCSIDriver); so its terms stay as they are.
 """
 
 EBS_DRIVER = "ebs.csi.aws.com"

@@ -138,10 +138,28 @@ class InlineDisk(Part):
     volume_id: str = field(default="", name="volumeID")
 
 
+class EphemeralClaimSpec(Part):
+    storage_class_name: str | None = None
+
+
+class EphemeralClaim(Part):
+    spec: EphemeralClaimSpec | None = None
+
+
+class EphemeralVolume(Part):
+    volume_claim_template: EphemeralClaim | None = None
+
+    @property
+    def storage_class(self) -> str:
+        """As its template names it; "" for the cluster's default."""
+        spec = self.volume_claim_template.spec if self.volume_claim_template else None
+        return spec.storage_class_name or "" if spec else ""
+
+
 class Volume(Part):
     name: str = ""
     persistent_volume_claim: Claim | None = None
-    ephemeral: Part | None = None
+    ephemeral: EphemeralVolume | None = None
     empty_dir: EmptyDir | None = None
     host_path: Part | None = None
     aws_elastic_block_store: InlineDisk | None = None
@@ -291,6 +309,7 @@ class NodeAddress(Part):
 
 class NodeStatus(Part):
     allocatable: Amounts | None = None
+    capacity: Amounts | None = None
     conditions: list[Condition] | None = None
     addresses: list[NodeAddress] | None = None
 

@@ -63,8 +63,8 @@ def shape_of_template(namespace: str, raw: Raw | bytes, owner_kind: str) -> Temp
     template = _template.decode(raw)
     meta = template.metadata or fields.TemplateMeta()
     notes = meta.annotations or NO_NOTES
-    # The claim of an ephemeral volume is made with the pod, so a template has none yet.
-    volumes = tuple(use for use in uses(template.spec.volumes or [], "") if not use.ephemeral)
+    # Which class the cluster's default makes, no template says.
+    volumes = tuple(use for use in uses(template.spec.volumes or [], "") if use.made_by or not use.ephemeral)
     return Template(recipe_of(namespace, template.spec, notes, owner_kind), bytes(meta.labels), volumes)
 
 

@@ -97,6 +97,8 @@ class Resolver:
     def _found(self, namespace: str, use: Use, pod_uid: str) -> Found:
         if use.disk:
             return _inline(use.disk)
+        if use.made_by:
+            return self._to_be_made(use)
         if not use.claim:
             return Found(_NOTHING)  # it names none, which the API does not take
         key = (namespace, use.claim, use.ephemeral)
@@ -107,6 +109,14 @@ class Resolver:
         if use.ephemeral and claim is not None and claim.owner != pod_uid:
             return Found(VolumeNeed(problem="the claim of its ephemeral volume is another pod's"))
         return found
+
+    def _to_be_made(self, use: Use) -> Found:
+        """With a pod that is not there yet, each for its own."""
+        of_class: SeenClass | None = self._classes.get(("", use.made_by))
+        if of_class is None or not of_class.driver:
+            return Found(_NOTHING)
+        terms = of_class.terms if of_class.waits else None
+        return Found(VolumeNeed(driver=of_class.driver, terms=terms), f"{of_class.driver}/{use.claim}")
 
     def _of_claim(self, namespace: str, use: Use) -> Found:
         """Whatever the problem, a volume of a pod that runs hangs on its node."""
