@@ -65,6 +65,7 @@ def _node_of(seen: SeenNode, taken_at: datetime) -> Node:
         name=raw.metadata.name,
         created=raw.metadata.creation_timestamp or taken_at,
         allocatable=dict(sorted(quantity.resources(status.allocatable or {}).items())),
+        memory_bytes=quantity.amount("memory", (status.capacity or {}).get("memory", 0)),
         labels=dict(sorted(labels.items())),
         annotations=markers.rule_annotations(raw.metadata.annotations or {}),
         taints=taints,

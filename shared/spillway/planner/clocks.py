@@ -12,6 +12,7 @@ from spillway.model.cluster import ClusterSnapshot
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance
 from spillway.model.memory import Memory, NodeMemory, Unavailable
 from spillway.model.policy import Policy
+from spillway.planner import learned
 from spillway.planner.unavailable import key_of, lasts, proven_since, refused
 from spillway.planner.view import LiveNode, View, view
 
@@ -28,7 +29,7 @@ def observe(
     now: datetime,
     assume_idle_since: datetime | None = None,
 ) -> Memory:
-    """The memory after this tick: clocks of nodes go on, vanished nodes are found, refusals are remembered.
+    """The memory after this tick: clocks of nodes go on, vanished nodes are found, refusals and what nodes show remembered.
 
     A node that the memory does not know is idle since `assume_idle_since`, never before it was created; None: since
     this snapshot. Requests and drains stay as they are. Same input, same memory.
@@ -42,6 +43,7 @@ def observe(
         nodes=tuple(sorted([*present.values(), *absent], key=lambda node: node.node)),
         unavailable=tuple(_unavailable(memory, seen)),
         vanished=tuple(sorted(_vanished(absent, seen))),
+        templates=learned.observe(seen),
     )
 
 

@@ -13,6 +13,7 @@ from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
 from spillway.model.policy import GroupPolicy, Mode, Policy
 from spillway.model.reason import Reason
+from spillway.planner import taught
 from spillway.planner.machines import matched
 from spillway.planner.queues import Queue, queues
 
@@ -102,7 +103,11 @@ class View:
 
 
 def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> View:
-    groups = {group.key: group for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))}
+    shown, overheads = {one.key: one for one in memory.templates}, taught.overheads(memory.templates)
+    groups = {
+        group.key: taught.applied(group, shown, overheads)
+        for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))
+    }
     homes = {instance.id: (group, instance) for group in groups.values() for instance in (*group.instances, *group.warm)}
     known = matched(cluster.nodes, fleet.groups)
     shapes = {shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)}

@@ -1,4 +1,4 @@
-"""The planner's memory, one item for each node, refusal, request and drain.
+"""The planner's memory, one item for each node, refusal, request and drain, and for each type of each group.
 
 A node's clocks are written when they change. `last_seen` alone is written each minute only while the node is
 young (whether it vanished within a minute of joining hangs on it), later once an hour: 5,000 nodes would
@@ -13,12 +13,14 @@ import msgspec
 from spillway.aws.table import keys, leases, requests
 from spillway.aws.table.store import Conflict, Table, condition, expiry
 from spillway.model.base import decode, encode
-from spillway.model.memory import Memory, NodeMemory, Unavailable
+from spillway.model.memory import LearnedTemplate, Memory, NodeMemory, Unavailable
+from spillway.planner.learned import FORGET_AFTER
 
 _KEEP_NODE_S = 7 * 86400
 _KEEP_REFUSAL_S = 6 * 3600  # after its end, so that the next refusal finds how often it was
 _YOUNG = timedelta(minutes=10)
 _REFRESH = timedelta(hours=1)
+_REFRESH_TEMPLATE = timedelta(days=1)
 
 
 def load(table: Table, is_running: Callable[[str], bool]) -> Memory:
@@ -35,11 +37,13 @@ def load(table: Table, is_running: Callable[[str], bool]) -> Memory:
         unavailable=tuple(unavailable(table)),
         requests=tuple(msgspec.structs.replace(one, orphan=is_orphan(one.plan_id)) for one in requests.live(table)),
         drains=tuple(msgspec.structs.replace(one, orphan=one.orphan or is_orphan(one.plan_id)) for one in leases.drains(table)),
+        templates=tuple(decode(item["body"], LearnedTemplate) for item in table.query(keys.TEMPLATE)),
     )
 
 
 def save(table: Table, before: Memory, after: Memory) -> None:
-    """Writes the nodes and refusals that differ; requests and drains belong to the tasks that made them."""
+    """Writes the nodes, refusals and templates that differ; requests and drains belong to the tasks that made them."""
+    _save_templates(table, before, after)
     old = {node.node: node for node in before.nodes}
     nodes = [node for node in after.nodes if _is_worth_writing(old.get(node.node), node)]
     gone = old.keys() - {node.node for node in after.nodes}
@@ -54,6 +58,25 @@ def save(table: Table, before: Memory, after: Memory) -> None:
     left = {(one.scope, one.key) for one in after.unavailable}
     for scope, key in sorted(known.keys() - left):
         _forget(table, known[scope, key])
+
+
+def _save_templates(table: Table, before: Memory, after: Memory) -> None:
+    """When it was last seen is written once a day, so that what nothing changes costs a write a day and outlives its TTL."""
+    old, new = {one.key: one for one in before.templates}, {one.key: one for one in after.templates}
+    changed = [
+        one
+        for one in after.templates
+        if (known := old.get(one.key)) is None
+        or msgspec.structs.replace(known, seen_at=one.seen_at) != one
+        or one.seen_at - known.seen_at >= _REFRESH_TEMPLATE
+    ]
+    table.put_many(
+        (
+            (keys.template(*one.key), {"body": encode(one).decode(), keys.TTL: expiry(FORGET_AFTER.total_seconds())})
+            for one in changed
+        ),
+        [keys.template(*key) for key in sorted(old.keys() - new.keys())],
+    )
 
 
 def meet(table: Table, nodes: Iterable[NodeMemory]) -> None:
