@@ -31,7 +31,7 @@ LISTS = frozenset({
     "InstanceTypeOfferings", "Reservations", "InstanceStatuses", "SpotPriceHistory", "CapacityReservations",
     "Quotas", "MetricDataResults", "Nodegroups", "ScalingPolicies", "ScheduledUpdateGroupActions",
 })  # fmt: skip
-MAPPINGS = frozenset({"WarmPools", "OnDemandPrices"})
+MAPPINGS = frozenset({"WarmPools", "OnDemandPrices", "CapacityReservationGroups"})
 BESIDE = frozenset({"Messages"})  # `aws cloudwatch get-metric-data` prints it beside its answer; nothing reads it
 LIST_KEYS = frozenset({"apiVersion", "kind", "metadata", "items"})
 VERSION_KEYS = frozenset({"clientVersion", "kustomizeVersion", "serverVersion"})

@@ -12,7 +12,8 @@ from spillway import clock
 from spillway.aws import clients, memo
 from spillway.aws.table import Table
 from spillway.env import env
-from spillway_local.emulator.ceilings import Answers, ceilings
+from spillway_local.emulator.ceilings import Fleet, ceilings
+from spillway_local.emulator.goings_on import goings_on
 from tests.aws.answers import CLUSTER, NOW
 
 HOME, WEST = "us-east-1", "us-west-2"
@@ -35,13 +36,14 @@ class Account:
 
 
 @contextmanager
-def open_account(bounds: Answers | None = None) -> Iterator[Account]:
+def open_account(bounds: Fleet | None = None) -> Iterator[Account]:
     """`bounds` are the quotas and capacity reservations of its regions, as a dump has them; without it there are none."""
     account = Account(Table(TABLE, CLUSTER))
     with (
         pytest.MonkeyPatch.context() as patch,
         mock_aws(config={"core": {"reset_boto3_session": False}}),
         ceilings(bounds or {}, VCPUS),
+        goings_on({}),
     ):
         for name, value in ENVIRONMENT.items():
             patch.setenv(name, value)

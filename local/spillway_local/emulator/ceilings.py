@@ -2,27 +2,28 @@
 reservations, and nobody in its resource groups."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from moto.cloudwatch.models import CloudWatchBackend
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.responses import ActionResult
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
-from moto.resourcegroups.responses import ResourceGroupsResponse
 from moto.servicequotas.responses import ServiceQuotasResponse
 
 from spillway.model.quotas import CODES, quota_code
 from spillway_local.emulator.patching import Addition, Patch, added, patched
+from spillway_local.emulator.sending import Answer, answered
 
 PAGE = 100  # of ListServiceQuotas
 
-Answers = Mapping[str, Mapping[str, Any]]
+Fleet = Mapping[str, Mapping[str, Any]]
 
 
 @contextmanager
-def ceilings(fleet: Answers, vcpus: Mapping[str, int]) -> Iterator[None]:
+def ceilings(fleet: Fleet, vcpus: Mapping[str, int]) -> Iterator[None]:
     """`fleet` by region: Quotas, CapacityReservations, CapacityReservationGroups. What runs in moto uses up the quotas."""
 
     def list_service_quotas(self: Any) -> str:
@@ -35,27 +36,33 @@ def ceilings(fleet: Answers, vcpus: Mapping[str, int]) -> Iterator[None]:
     def describe_capacity_reservations(self: Any) -> ActionResult:
         return ActionResult({"CapacityReservations": list(fleet.get(self.region, {}).get("CapacityReservations", ()))})
 
-    def list_group_resources(self: Any) -> str:
-        ids = fleet.get(self.region, {}).get("CapacityReservationGroups", {}).get(json.loads(self.body)["Group"], ())
-        arns = [f"arn:aws:ec2:{self.region}:{self.current_account}:capacity-reservation/{one}" for one in ids]
-        kind = "AWS::EC2::CapacityReservation"
-        named = [{"ResourceArn": arn, "ResourceType": kind} for arn in arns]
-        return json.dumps({"ResourceIdentifiers": named, "Resources": [{"Identifier": one} for one in named]})
-
+    operations = [
+        Addition(ServiceQuotasResponse, "list_service_quotas", list_service_quotas),
+        Addition(EC2Response, "describe_capacity_reservations", describe_capacity_reservations),
+    ]
     with (
-        added([
-            Addition(ServiceQuotasResponse, "list_service_quotas", list_service_quotas),
-            Addition(EC2Response, "describe_capacity_reservations", describe_capacity_reservations),
-        ]),
-        patched([
-            Patch(ResourceGroupsResponse, "list_group_resources", list_group_resources),
-            Patch(CloudWatchBackend, "get_metric_data", _with_usage(fleet, vcpus)),
-        ]),
-    ):  # fmt: skip
+        added(operations),
+        patched([Patch(CloudWatchBackend, "get_metric_data", _with_usage(fleet, vcpus))]),
+        ExitStack() as stack,
+    ):
+        for region, answers in fleet.items():
+            groups = _resource_groups(region, answers.get("CapacityReservationGroups", {}))
+            stack.enter_context(answered("resource-groups", region, "ListGroupResources", groups))
         yield
 
 
-def _with_usage(fleet: Answers, vcpus: Mapping[str, int]) -> Any:
+def _resource_groups(region: str, members: Mapping[str, Iterable[str]]) -> Answer:
+    """`members` are ids of capacity reservations by the group's ARN."""
+
+    def answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
+        arns = [f"arn:aws:ec2:{region}:{DEFAULT_ACCOUNT_ID}:capacity-reservation/{one}" for one in members[request["Group"]]]
+        named = [{"ResourceArn": arn, "ResourceType": "AWS::EC2::CapacityReservation"} for arn in arns]
+        return {"ResourceIdentifiers": named, "Resources": [{"Identifier": one} for one in named]}
+
+    return answer
+
+
+def _with_usage(fleet: Fleet, vcpus: Mapping[str, int]) -> Any:
     """GetMetricData that knows the metrics which Service Quotas names; stock moto answers the others."""
     stock = CloudWatchBackend.get_metric_data
 
