@@ -72,8 +72,8 @@ class Aws:
         types = further_types(fleets.types_of(self.fleet.values()))
         with ExitStack() as stack:
             stack.enter_context(mock_aws(config=_CONFIG))  # type: ignore[call-overload]
-            answers = [narrow_queries(), short_instances(), listed_versions(), types]
-            stack.enter_context(patched([*one_call_at_a_time(self.launches.lock), *answers, *sooner()]))
+            apis = [narrow_queries(), short_instances(), listed_versions(), types]
+            stack.enter_context(patched([*one_call_at_a_time(self.launches.lock), *apis, *sooner()]))
             stack.enter_context(autoscaling(self.launches))
             stack.enter_context(self.stream.listening())
             stack.enter_context(interpreter(self.clock, self.functions, self.seed))
