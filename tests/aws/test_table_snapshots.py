@@ -14,7 +14,7 @@ import pytest
 from spillway.aws import clients
 from spillway.aws.table import Table, keys, parts, schemas, snapshots
 from spillway.errors import AwsUnavailable, ClusterStale, NotFound, SnapshotTooNew
-from spillway.model.cluster import CLUSTER_SCHEMA_VERSION, ClusterSnapshot, Node, PodSet, PodShape, PodState
+from spillway.model.cluster import CLUSTER_SCHEMA_VERSION, ClusterSnapshot, Node, PodSet, PodShape, PodState, UnreadNode
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 from spillway.model.reason import Code, Reason
 from spillway.model.workloads import (
@@ -188,6 +188,7 @@ def everything() -> ClusterSnapshot:
     wait = Reason(code=Code.OBJECT_UNREADABLE, text="pod shop/bad is set aside: 'lots' is no quantity")
     return msgspec.structs.replace(
         cluster(),
+        unread_nodes=(UnreadNode(name="n9"),),
         namespaces=(Namespace(name="shop", labels={"team": "a"}),),
         budgets=(Budget(namespace="shop", name="web", allowed=1, shapes=("web",)),),
         daemons=(Daemon(namespace="kube-system", name="agent", shape="web"),),

@@ -10,19 +10,30 @@ from msgspec import Raw
 from spillway.kube import fields, markers
 from spillway.kube.machines import identity_of, is_unclear
 from spillway.model import quantity
-from spillway.model.cluster import Node, Taint
+from spillway.model.cluster import Node, Taint, UnreadNode
 from spillway.model.quantity import QuantityError
 from spillway.model.reason import Code, Reason
 
 
 class SeenNode(NamedTuple):
-    """A node with the manager of its `spec.unschedulable`, "" where that is not set or nobody tells."""
+    """A node with the manager of its `spec.unschedulable`, "" where that is not set or nobody tells. `reads` False: only its
+    name is known, and what it says of its instance."""
 
     node: fields.Node
     cordoned_by: str
+    reads: bool = True
+
+
+class _BareSpec(fields.Part):
+    provider_id: str | None = msgspec.field(default=None, name="providerID")
+
+
+class _BareNode(fields.Part):
+    spec: _BareSpec | None = None
 
 
 _node = msgspec.json.Decoder(fields.Node)
+_bare = msgspec.json.Decoder(_BareNode)
 
 
 def read(raw: Raw | bytes) -> tuple[tuple[str, str], SeenNode]:
@@ -33,14 +44,28 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], SeenNode]:
     return ("", node.metadata.name), SeenNode(node, manager)
 
 
-def nodes(found: Iterable[SeenNode], taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:
-    """Those that read, without their volumes; what is wrong with the others, and with a provider id, goes to `warnings`."""
+def seen_bare(name: str, raw: Raw | bytes) -> SeenNode:
+    """One that does not read otherwise."""
+    try:
+        spec = _bare.decode(raw).spec or _BareSpec()
+    except fields.UNREADABLE:
+        spec = _BareSpec()
+    return SeenNode(fields.Node(fields.NodeMeta(name=name), fields.NodeSpec(provider_id=spec.provider_id)), "", reads=False)
+
+
+def nodes(found: Iterable[SeenNode], taken_at: datetime, warnings: list[Reason], unread: list[UnreadNode]) -> Iterator[Node]:
+    """Those that read, without their volumes; the others go to `unread`, and what is wrong with them, and with a provider id,
+    to `warnings`."""
     for seen in found:
         name = seen.node.metadata.name
+        if not seen.reads:
+            unread.append(_unread(seen))
+            continue
         try:
             node = _node_of(seen, taken_at)
         except QuantityError as error:
             warnings.append(Reason(code=Code.OBJECT_UNREADABLE, text=f"node {name} is set aside: {error}"))
+            unread.append(_unread(seen))
             continue
         provider_id = seen.node.spec.provider_id or "" if seen.node.spec else ""
         if node.machine is None and is_unclear(provider_id):
@@ -50,6 +75,13 @@ def nodes(found: Iterable[SeenNode], taken_at: datetime, warnings: list[Reason])
 
 
 NOT_TOUCHED = "pods may go there, but it is never drained or ended"
+
+
+def _unread(seen: SeenNode) -> UnreadNode:
+    """Its labels, which may name its instance, and its addresses are there when all but an amount reads."""
+    meta, spec, status = seen.node.metadata, seen.node.spec or fields.NodeSpec(), seen.node.status or fields.NodeStatus()
+    identity = identity_of(meta.name, spec.provider_id or "", meta.labels or {}, status.addresses or ())
+    return UnreadNode(name=meta.name, machine=identity.machine, dns_names=identity.dns_names)
 
 
 def _node_of(seen: SeenNode, taken_at: datetime) -> Node:

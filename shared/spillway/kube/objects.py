@@ -183,6 +183,8 @@ class Objects:
             key = (as_name(namespace), as_name(meta.name))
             name = f"{kind.lower()} {'/'.join(part for part in key if part)}"
             self._kept[kind].pop(key, None)
+            if kind == "Node":
+                self._kept[kind][key] = nodes.seen_bare(key[1], raw)  # nor its instance as one that never joined
             if kind == "Pod" and holds_a_node(bare := _bare_pod.decode(raw)):
                 self._kept[kind][key] = seen_bare(bare)  # a node must not look idle because its pod does not read
         except UNREADABLE:
@@ -195,7 +197,7 @@ def _named_of(kind: str, raw: Raw | bytes) -> tuple[Raw | bytes, fields.BareMeta
     try:
         return raw, _named.decode(raw).metadata
     except UNREADABLE:
-        part = scan.outline(bytes(raw), scan.PLACE if kind == "Pod" else scan.NAME)
+        part = scan.outline(bytes(raw), scan.PLACE if kind in ("Pod", "Node") else scan.NAME)
         return part, _named.decode(part).metadata
 
 

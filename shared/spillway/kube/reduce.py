@@ -16,7 +16,7 @@ from spillway.kube.recipes import Recipe, Template
 from spillway.kube.shapes import Shapes
 from spillway.kube.volumes import Resolver
 from spillway.model.base import Resources
-from spillway.model.cluster import ClusterSnapshot, Node
+from spillway.model.cluster import ClusterSnapshot, Node, UnreadNode
 from spillway.model.reason import Code, Reason
 
 MOST_WARNINGS = 100  # of one code: what goes wrong in every pod is told by some of them
@@ -32,7 +32,8 @@ def reduce(
     with paused_gc():
         warnings = [reason for reasons in objects.unreadable.values() for reason in reasons.values()]
         resolver = Resolver(objects)
-        machines = tuple(_nodes(objects, resolver, taken_at, warnings))
+        unread = list[UnreadNode]()
+        machines = tuple(_nodes(objects, resolver, taken_at, warnings, unread))
         wanted = buffers.wanted(objects.of)
         daemon_sets = daemons.templates(objects.of("DaemonSet"), objects.of("Pod"))
         disruption_budgets = objects.of("PodDisruptionBudget")
@@ -60,6 +61,7 @@ def reduce(
         cluster=cluster,
         taken_at=taken_at,
         nodes=machines,
+        unread_nodes=tuple(sorted(unread, key=lambda node: node.name)),
         shapes=tuple(found),
         pods=pods,
         namespaces=tuple(namespaces(objects.of("Namespace"), found)),
@@ -84,10 +86,12 @@ def _some(warnings: Iterable[Reason]) -> Iterator[Reason]:
             yield Reason(code=code, text=f"and {len(texts) - MOST_WARNINGS} more like these")
 
 
-def _nodes(objects: Objects, resolver: Resolver, taken_at: datetime, warnings: list[Reason]) -> Iterator[Node]:
-    """By name, with what may be attached to them."""
+def _nodes(
+    objects: Objects, resolver: Resolver, taken_at: datetime, warnings: list[Reason], unread: list[UnreadNode]
+) -> Iterator[Node]:
+    """By name, with what may be attached to them; `nodes.nodes` says what goes to the lists."""
     attached = Attachments(objects, resolver)
-    for node in sorted(nodes.nodes(objects.of("Node").values(), taken_at, warnings), key=lambda n: n.name):
+    for node in sorted(nodes.nodes(objects.of("Node").values(), taken_at, warnings, unread), key=lambda n: n.name):
         yield msgspec.structs.replace(node, attach_limits=attached.limits(node.name), attached=attached.attached(node.name))
 
 

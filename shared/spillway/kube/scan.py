@@ -15,7 +15,7 @@ _INNER = re.compile(_STRING + rb"|[\[\]{}]", re.DOTALL)
 _OPEN, _CLOSED = b"[{", b"]}"
 _STRINGS = {
     b"metadata": (b"name", b"namespace", b"resourceVersion"),
-    b"spec": (b"nodeName",),
+    b"spec": (b"nodeName", b"providerID"),
     b"status": (b"phase",),
 }
 KIND, NAME, PLACE = (b"kind", b"apiVersion"), (b"metadata",), (*_STRINGS,)

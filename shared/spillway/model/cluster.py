@@ -180,6 +180,15 @@ class Node(Model, frozen=True):
     dns_names: tuple[str, ...] = ()
 
 
+class UnreadNode(Model, frozen=True):
+    """A node whose object does not read: nothing may go there, and its instance has joined for all that. `machine` and
+    `dns_names` as a Node's."""
+
+    name: str
+    machine: Machine | None = None
+    dns_names: tuple[str, ...] = ()
+
+
 class ClusterSnapshot(Model, frozen=True):
     """`id` names the head; `taken_at` is the API server's time. `set_aside` counts the objects that do not read, of which
     `warnings` name the first.
@@ -190,6 +199,7 @@ class ClusterSnapshot(Model, frozen=True):
     cluster: str
     taken_at: datetime
     nodes: tuple[Node, ...] = ()
+    unread_nodes: tuple[UnreadNode, ...] = ()
     shapes: tuple[PodShape, ...] = ()
     pods: tuple[PodSet, ...] = ()
     namespaces: tuple[Namespace, ...] = ()

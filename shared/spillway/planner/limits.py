@@ -113,7 +113,7 @@ def _limit(view: View, gaps: dict[str, Gap], limits: Limits, name: str, keys: fr
 
 
 def _present(view: View, gaps: dict[str, Gap], keys: frozenset[str]) -> Iterable[Resources]:
-    """Amounts of each node of the groups: as it says itself when it has joined, else as its group promises."""
+    """Amounts of each node of the groups: as it says itself when it has joined and reads, else as its group promises."""
     whole = len(keys) == len(view.groups)  # then nodes of no group count, too: it is the cluster that is limited
     for live in view.nodes:
         mine = whole if live.group is None else live.group.key in keys
@@ -122,6 +122,6 @@ def _present(view: View, gaps: dict[str, Gap], keys: frozenset[str]) -> Iterable
     for key in sorted(keys):
         group = view.groups[key]
         have = group.template.allocatable if group.template else {}
-        absent = sum(1 for i in group.instances if i.is_member and i.id not in view.joined)
+        absent = sum(1 for i in group.instances if i.is_member and (i.id not in view.joined or i.id in view.unread))
         for _ in range(absent + gaps[key].coming):
             yield {**have, NODES: 1}

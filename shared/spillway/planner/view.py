@@ -47,7 +47,9 @@ class LiveNode:
 
 @dataclass(frozen=True)
 class View:
-    """`joined` are ids of instances that have a node object; `warnings` say of which nodes it is not clear what they are."""
+    """`joined` are ids of instances that have a node object, `unread` of those whose node does not read; `warnings` say of
+    which nodes it is not clear what they are.
+    """
 
     cluster: ClusterSnapshot
     fleet: FleetSnapshot
@@ -58,6 +60,7 @@ class View:
     groups: dict[str, NodeGroup]
     nodes: tuple[LiveNode, ...]
     joined: frozenset[str]
+    unread: frozenset[str]
     unknown_regions: frozenset[str]
     draining: frozenset[str]
     warnings: tuple[Reason, ...]
@@ -105,11 +108,11 @@ class View:
 def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> View:
     shown, overheads = {one.key: one for one in memory.templates}, taught.overheads(memory.templates)
     groups = {
-        group.key: taught.applied(group, shown, overheads)
-        for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))
+        group.key: taught.applied(group, shown, overheads) for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))
     }
     homes = {instance.id: (group, instance) for group in groups.values() for instance in (*group.instances, *group.warm)}
     known = matched(cluster.nodes, fleet.groups)
+    unread = matched(cluster.unread_nodes, fleet.groups).joined
     shapes = {shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)}
     on_node: dict[str, list[PodSet]] = defaultdict(list)
     for pods in cluster.pods:
@@ -132,7 +135,8 @@ def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         shapes=shapes,
         groups=groups,
         nodes=tuple(nodes),
-        joined=known.joined,
+        joined=known.joined | unread,
+        unread=unread,
         warnings=known.warnings,
         unknown_regions=frozenset(region.name for region in fleet.regions if not region.known),
         draining=frozenset(drain.node for drain in memory.drains if not drain.orphan),

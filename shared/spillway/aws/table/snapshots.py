@@ -24,8 +24,8 @@ from spillway.model.fleet import FleetSnapshot
 _MANIFEST = "MANIFEST"
 _LISTS: Mapping[type, tuple[str, ...]] = {
     ClusterSnapshot: (
-        "nodes", "shapes", "pods", "namespaces", "budgets", "daemons", "gangs", "buffers", "provisioning_requests",
-        "priorities", "warnings",
+        "nodes", "unread_nodes", "shapes", "pods", "namespaces", "budgets", "daemons", "gangs", "buffers",
+        "provisioning_requests", "priorities", "warnings",
     ),
     FleetSnapshot: ("groups",),
 }  # fmt: skip
