@@ -17,6 +17,7 @@ from spillway.model.cluster import ClusterSnapshot
 from spillway.model.selector import Requirement
 from spillway.planner.rules.requirement import matches
 from tests.kube.objects import NOW, Object, budget, daemon_of, listed, node, pod, shape_of, snapshot_of
+from tests.kube.storage_objects import EBS, claim, in_zones, mounts, volume
 
 pytestmark = pytest.mark.feature("CS-06")
 
@@ -209,10 +210,16 @@ class TestLargeClusters:
 
     TEMPLATES, COPIES = 300, 20_000
 
-    def cluster(self, change: Callable[[Object, int], None]) -> ClusterSnapshot:
+    def cluster(
+        self, change: Callable[[Object, int], None], others: Callable[[int], list[Object]] | None = None
+    ) -> ClusterSnapshot:
+        """`others` are what comes with each pod."""
         found = Objects()
         for start in range(0, self.COPIES, 2_000):
-            found.add(listed(*(self.pod(number, change) for number in range(start, start + 2_000)), kind="PodList"))
+            numbers = range(start, start + 2_000)
+            found.add(listed(*(self.pod(number, change) for number in numbers), kind="PodList"))
+            if others:
+                found.add(listed(*(one for number in numbers for one in others(number))))
         return reduce(found, cluster="c", taken_at=datetime(2026, 1, 1, tzinfo=UTC))
 
     def pod(self, number: int, change: Callable[[Object, int], None]) -> Object:
@@ -234,13 +241,22 @@ class TestLargeClusters:
 
         assert len(self.cluster(label).shapes) == self.TEMPLATES
 
-    def test_a_volume_claim_of_each_pod(self):
-        """What tells them apart is what its volume asks of a node, not its name."""
+    def test_a_volume_of_each_pod_in_one_of_three_zones(self):
+        """Three shapes a template: what tells pods apart is where their volumes are, not that each has its own."""
 
-        def claim(one: Object, number: int) -> None:
-            one["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-p-{number}"}}]
+        def data(one: Object, number: int) -> None:
+            one["spec"] |= mounts(f"data-{number}")
 
-        assert len(self.cluster(claim).shapes) == self.TEMPLATES
+        def bound(number: int) -> list[Object]:
+            zone = f"us-east-1{'abc'[number // self.TEMPLATES % 3]}"
+            there = volume(f"pv-{number}", spec={"nodeAffinity": in_zones(zone), "claimRef": None})
+            return [claim(f"data-{number}", volume=f"pv-{number}"), there]
+
+        seen = self.cluster(data, bound)
+        assert len(seen.shapes) == self.TEMPLATES * 3
+        assert {(need.driver, len(need.terms or ()), need.problem) for shape in seen.shapes for need in shape.volumes} == {
+            (EBS, 1, "")
+        }
 
     def test_a_selector_that_reads_the_label_of_each_pod_of_one_template(self):
         """Only the pods that it chooses are told apart by it: a 300th of them."""
