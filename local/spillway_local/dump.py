@@ -30,6 +30,7 @@ LISTS = frozenset({
     "InstanceTypesFromInstanceRequirements",
     "InstanceTypeOfferings", "Reservations", "InstanceStatuses", "SpotPriceHistory", "CapacityReservations",
     "Quotas", "MetricDataResults", "Nodegroups", "ScalingPolicies", "ScheduledUpdateGroupActions",
+    "InstanceRefreshes",
 })  # fmt: skip
 MAPPINGS = frozenset({"WarmPools", "OnDemandPrices", "CapacityReservationGroups"})
 BESIDE = frozenset({"Messages"})  # `aws cloudwatch get-metric-data` prints it beside its answer; nothing reads it

@@ -8,14 +8,16 @@ from typing import Any
 import botocore.session
 from botocore.validate import ParamValidator
 
-# The operation that each top-level key of a dump is the answer of (docs/dump.md); OnDemandPrices are nobody's answer.
+# The operation that each top-level key of a dump is the answer of (docs/dump.md), where it is that alone.
 OPERATIONS = {
     "AutoScalingGroups": ("autoscaling", "DescribeAutoScalingGroups"),
     "Activities": ("autoscaling", "DescribeScalingActivities"),
     "LaunchConfigurations": ("autoscaling", "DescribeLaunchConfigurations"),
     "ScalingPolicies": ("autoscaling", "DescribePolicies"),
     "ScheduledUpdateGroupActions": ("autoscaling", "DescribeScheduledActions"),
+    "InstanceRefreshes": ("autoscaling", "DescribeInstanceRefreshes"),
     "LaunchTemplateVersions": ("ec2", "DescribeLaunchTemplateVersions"),
+    "Images": ("ec2", "DescribeImages"),
     "InstanceTypes": ("ec2", "DescribeInstanceTypes"),
     "InstanceTypeOfferings": ("ec2", "DescribeInstanceTypeOfferings"),
     "Reservations": ("ec2", "DescribeInstances"),

@@ -30,8 +30,8 @@ def test_a_field_of_another_type_is_named() -> None:
         botocore_shapes.region({"AutoScalingGroups": [_group(MinSize="0")]})
 
 
-def test_every_key_of_a_dump_but_our_own_prices_is_judged() -> None:
-    assert {*botocore_shapes.OPERATIONS, "WarmPools", "Nodegroups", "OnDemandPrices"} == LISTS | MAPPINGS
+def test_every_key_that_is_judged_is_one_of_a_dump() -> None:
+    assert {*botocore_shapes.OPERATIONS, "WarmPools", "Nodegroups"} <= LISTS | MAPPINGS
 
 
 def _group(**fields: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 from spillway.aws import clients, definitions, market
 from spillway.errors import AwsUnavailable
 from tests.aws.account import HOME, Account, open_account
-from tests.aws.answers import NOW
+from tests.aws.answers import NOW, group
 
 
 @pytest.fixture
@@ -95,18 +95,19 @@ def test_spot_prices_are_those_of_now_for_all_types_at_once(ec2: Stubber) -> Non
 
 
 def test_eks_is_asked_about_its_own_groups_only(account: Account) -> None:
-    tags = [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": "batch"}]
+    tags = {"eks:cluster-name": "prod", "eks:nodegroup-name": "batch"}
     managed = {"nodegroupName": "batch", "labels": {}, "createdAt": NOW - timedelta(days=1)}
     with Stubber(clients.client("eks", HOME)) as eks:
         request = {"clusterName": "prod", "nodegroupName": "batch"}
         eks.add_response("describe_nodegroup", {"nodegroup": managed, "ResponseMetadata": {}}, request)
 
-        assert definitions.nodegroups(HOME, [{"Tags": tags}, {"Tags": tags[:1]}, {}]) == [{"nodegroup": managed}]
+        others = [group("half", tags={"eks:cluster-name": "prod"}), group("own")]
+        assert definitions.nodegroups(HOME, [group("eks-batch", tags=tags), *others]) == [{"nodegroup": managed}]
 
 
 def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     def managed(name: str) -> dict[str, Any]:
-        return {"Tags": [{"Key": "eks:cluster-name", "Value": "prod"}, {"Key": "eks:nodegroup-name", "Value": name}]}
+        return group(f"eks-{name}", tags={"eks:cluster-name": "prod", "eks:nodegroup-name": name})
 
     def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:
         if request["nodegroupName"] == "gone":
@@ -116,6 +117,26 @@ def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(account: Account
     monkeypatch.setattr(clients, "ask", ask)
 
     assert definitions.nodegroups(HOME, [managed("gone"), managed("here")]) == [{"nodegroup": {"nodegroupName": "here"}}]
+
+
+@pytest.mark.feature("FS-06")
+def test_a_node_group_at_rest_is_asked_about_every_five_minutes_and_one_in_motion_at_each_read(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:
+        asked.append(request["nodegroupName"])
+        return {"nodegroup": {"nodegroupName": request["nodegroupName"]}}
+
+    monkeypatch.setattr(clients, "ask", ask)
+    items = [group(name, tags={"eks:cluster-name": "prod", "eks:nodegroup-name": name}) for name in ("rests", "moves")]
+
+    for _ in range(3):
+        definitions.nodegroups(HOME, items, moving=["moves"])
+        account.pass_s(60)
+
+    assert sorted(asked) == ["moves", "moves", "moves", "rests"]
 
 
 def test_launch_configurations_are_asked_fifty_at_a_time(account: Account) -> None:

@@ -12,8 +12,12 @@ FUNCTIONS = sorted(cloudformation.functions())
 # Actions that IAM cannot narrow to a resource (Service Authorization Reference, checked 2026-11).
 WITHOUT_RESOURCE = {
     "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeInstanceRefreshes",
     "autoscaling:DescribeLaunchConfigurations",
+    "autoscaling:DescribePolicies",
     "autoscaling:DescribeScalingActivities",
+    "autoscaling:DescribeScheduledActions",
+    "autoscaling:DescribeWarmPool",
     "autoscaling:DescribeScheduledActions",
     "autoscaling:DescribeWarmPool",
     "cloudwatch:GetMetricData",

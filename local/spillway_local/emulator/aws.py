@@ -15,6 +15,7 @@ from spillway_local.emulator import fleets
 from spillway_local.emulator.autoscaling import autoscaling
 from spillway_local.emulator.ceilings import ceilings
 from spillway_local.emulator.functions import Functions
+from spillway_local.emulator.goings_on import goings_on
 from spillway_local.emulator.instance_types import further_types, vcpus
 from spillway_local.emulator.instances import short_instances
 from spillway_local.emulator.launch_templates import listed_versions
@@ -75,6 +76,7 @@ class Aws:
             apis = [narrow_queries(), short_instances(), listed_versions(), types]
             stack.enter_context(patched([*one_call_at_a_time(self.launches.lock), *apis, *sooner()]))
             stack.enter_context(autoscaling(self.launches))
+            stack.enter_context(goings_on(self.fleet))
             stack.enter_context(self.stream.listening())
             stack.enter_context(interpreter(self.clock, self.functions, self.seed))
             stack.enter_context(price_list({region: of.get("OnDemandPrices", {}) for region, of in self.fleet.items()}))

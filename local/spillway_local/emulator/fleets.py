@@ -6,12 +6,19 @@ from typing import Any
 
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.core.utils import camelcase_to_underscores
+from moto.eks.models import eks_backends
 
 from spillway.aws import clients
 from spillway_local.emulator.launches import Launches
 
 Answers = Mapping[str, Any]
 _IMAGE = "ami-00000000000000001"
+_KEPT = frozenset({
+    "AvailabilityZoneDistribution", "CapacityRebalance", "InstanceMaintenancePolicy", "MaxInstanceLifetime", "Status",
+    "WarmPoolSize",
+})  # fmt: skip
+_ROLE = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/nodes"
 
 
 def build(region: str, answers: Answers, launches: Launches) -> None:
@@ -25,6 +32,8 @@ def build(region: str, answers: Answers, launches: Launches) -> None:
     }
     for item in answers.get("AutoScalingGroups", ()):
         _group(region, item, names, machines, launches)
+    for answer in answers.get("Nodegroups", ()):
+        _nodegroup(region, answer["nodegroup"])
 
 
 def backend_group(region: str, name: str) -> Any:
@@ -83,12 +92,28 @@ def _group(
     if suspended := [process["ProcessName"] for process in item.get("SuspendedProcesses", ())]:
         autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=suspended)
     group = backend_group(region, name)
+    if pool := item.get("WarmPoolConfiguration"):
+        wanted = ("MaxGroupPreparedCapacity", "MinSize", "PoolState", "InstanceReusePolicy")
+        autoscaling.put_warm_pool(AutoScalingGroupName=name, **{key: pool[key] for key in wanted if key in pool})
+    for key in _KEPT.intersection(item):  # moto takes no such parameter, and answers what stands on its group
+        setattr(group, camelcase_to_underscores(key), item[key])
     with launches.lock:
         for member in item.get("Instances", ()):
             if member["LifecycleState"] == "InService":
                 _adopt(launches, group, member, machines.get(member["InstanceId"], {}))
         group.min_size, group.desired_capacity = item["MinSize"], item["DesiredCapacity"]
         launches.settle(group)
+
+
+def _nodegroup(region: str, item: Mapping[str, Any]) -> None:
+    """moto makes each ACTIVE, healthy and with an Auto Scaling group of its own making."""
+    eks, cluster, name = clients.client("eks", region), item["clusterName"], item["nodegroupName"]
+    if cluster not in eks.list_clusters()["clusters"]:
+        eks.create_cluster(name=cluster, roleArn=_ROLE, resourcesVpcConfig={})
+    given = {key: item[key] for key in ("capacityType", "labels", "taints") if key in item}
+    eks.create_nodegroup(clusterName=cluster, nodegroupName=name, nodeRole=_ROLE, subnets=["subnet-1"], **given)
+    made = eks_backends[DEFAULT_ACCOUNT_ID][region].clusters[cluster].nodegroups[name]
+    made.resources, made.status, made.health = item["resources"], item["status"], item.get("health", {"issues": []})
 
 
 def _adopt(launches: Launches, group: Any, member: Mapping[str, Any], machine: Mapping[str, Any]) -> None:

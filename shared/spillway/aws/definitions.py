@@ -1,6 +1,6 @@
 """What groups launch, as AWS answers it: launch configurations, instance types, EKS node groups."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ _configurations: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _types: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _images: Memo[tuple[str, str], Item | None] = Memo(timedelta(hours=6))  # one that is gone is None: it seldom comes back
 _nodegroups: Memo[tuple[str, str, str], Item] = Memo(_MINUTES)
+_moving_nodegroups: Memo[tuple[str, str, str], Item] = Memo(timedelta())
 
 
 def launch_configurations(region: str, items: Iterable[Item]) -> list[Item]:
@@ -106,14 +107,20 @@ def images(region: str, items: Iterable[Item], versions: Iterable[Item], configu
     return [image for image in _images.get(((region, name) for name in ids), fetch).values() if image]
 
 
-def nodegroups(region: str, items: Iterable[Item]) -> list[Item]:
-    """describe-nodegroup answers of the groups that EKS manages; one that is gone is left out. Raises AwsForbidden."""
-    wanted = [
-        (region, tags["eks:cluster-name"], tags["eks:nodegroup-name"])
-        for tags in map(groups.tags, items)
-        if {"eks:cluster-name", "eks:nodegroup-name"} <= tags.keys()
-    ]
-    return [{"nodegroup": answer["nodegroup"]} for answer in _nodegroups.get(wanted, _describe_nodegroups).values()]
+def nodegroups(region: str, items: Iterable[Item], moving: Collection[str] = ()) -> list[Item]:
+    """describe-nodegroup answers of the groups that EKS manages; one that is gone is left out. Raises AwsForbidden.
+
+    Of `moving` groups, by name, they are those of now: an update may have begun or ended.
+    """
+    at_rest: list[tuple[str, str, str]] = []
+    in_motion: list[tuple[str, str, str]] = []
+    for item in items:
+        tags = groups.tags(item)
+        if {"eks:cluster-name", "eks:nodegroup-name"} <= tags.keys():
+            wanted = in_motion if item["AutoScalingGroupName"] in moving else at_rest
+            wanted.append((region, tags["eks:cluster-name"], tags["eks:nodegroup-name"]))
+    found = _nodegroups.get(at_rest, _describe_nodegroups) | _moving_nodegroups.get(in_motion, _describe_nodegroups)
+    return [{"nodegroup": answer["nodegroup"]} for answer in found.values()]
 
 
 def _describe_nodegroups(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], Item]:

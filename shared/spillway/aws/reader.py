@@ -104,6 +104,7 @@ def _read_region(
     ask = reading.ask
     ask("AutoScalingGroups", lambda: groups.describe(region, cluster, names))
     items = reading.answer("AutoScalingGroups")
+    moving = _moving(region, items, before)
 
     ask("Activities", lambda: activities.of_groups(region, _wanted(region, items, before)))
     ask("Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item["Instances"]]))
@@ -142,6 +143,16 @@ def is_restless(item: Item) -> bool:
     states = [instance["LifecycleState"] for instance in item["Instances"]]
     arrived = sum(state == "InService" for state in states)
     return bool(item["DesiredCapacity"] != arrived or len(states) != arrived)
+
+
+def _moving(region: str, items: Sequence[Item], before: Mapping[str, NodeGroup]) -> list[str]:
+    """Groups with something on its way, or that had a refresh or an update of their node group: at rest none begins unseen."""
+    names = []
+    for item in items:
+        known = before.get(f"{region}/{item['AutoScalingGroupName']}")
+        if is_restless(item) or (known and (known.refresh or (known.managed and known.managed.status != "ACTIVE"))):
+            names.append(item["AutoScalingGroupName"])
+    return names
 
 
 def may_be_spot(item: Item) -> bool:
