@@ -17,7 +17,7 @@ from spillway.aws import clients, groups, market, reader
 from spillway.aws.table import snapshots
 from spillway.env import env
 from spillway.errors import AwsForbidden, AwsUnavailable, EventError, NotFound
-from spillway.model.fleet import CapacityType, FleetSnapshot
+from spillway.model.fleet import CapacityType, FailureClass, FleetSnapshot
 from spillway.model.reason import Code
 from tests.aws.account import HOME, WEST, Account, open_account
 from tests.aws.answers import CLUSTER, NOW, OURS, activity, mixed
@@ -377,6 +377,50 @@ def test_a_read_that_failed_in_between_does_not_lose_the_ids(
         assert run(account).groups[0].launching_ids == ("late",)
 
     assert [failure.activity_id for failure in run(account).groups[0].failures] == ["late"]
+
+
+@pytest.mark.feature("FS-07")
+def test_of_a_thousand_launches_three_pages_are_read_and_one_that_fails_late_among_newer_ones_is_found_by_its_id(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A burst fills ten pages; those that were seen in progress are asked for by fifties until their end is known."""
+    asked: list[int] = []  # ids of each call; 0 for a page
+    told = [
+        activity(status="InProgress", age_s=4 * 3600 + n, ActivityId=f"old-{n}", AutoScalingGroupName="workers")
+        for n in range(1000)
+    ]
+    pages = clients.pages
+
+    def answers(service: str, where: str, name: str, **request: Any) -> Iterator[Any]:
+        if name != "describe_scaling_activities" or where != HOME:
+            yield from pages(service, where, name, **request)
+            return
+        ids = request.get("ActivityIds")
+        found = [one for one in told if ids is None or one["ActivityId"] in ids]
+        for start in range(0, len(found), 100):
+            asked.append(len(ids or ()))
+            more = {"NextToken": "more"} if start + 100 < len(found) else {}
+            yield {"Activities": found[start : start + 100], **more}
+
+    monkeypatch.setattr(clients, "pages", answers)
+    with monkeypatch.context() as patch:
+        patch.setattr("spillway.aws.reader.is_restless", lambda item: item["AutoScalingGroupName"] == "workers")
+        assert len(run(account).groups[0].launching_ids) == 300
+    assert asked == [0, 0, 0]
+
+    asked.clear()
+    newer = [
+        activity(status="Successful", age_s=n, ActivityId=f"new-{n}", AutoScalingGroupName="workers") for n in range(60, 1060)
+    ]
+    ended = [{**one, "StatusCode": "Successful", "EndTime": NOW - timedelta(hours=4)} for one in told]
+    refused = activity("VcpuLimitExceeded", age_s=4 * 3600 + 299, took_s=4 * 3600 + 290, AutoScalingGroupName="workers")
+    ended[299] = {**refused, "ActivityId": "old-299"}
+    told[:] = [*newer, *ended]
+
+    east, _ = run(account).groups
+    assert [(failure.activity_id, failure.failure) for failure in east.failures] == [("old-299", FailureClass.VCPU_QUOTA)]
+    assert asked == [0, 0, 0, 50, 50, 50, 50, 50, 50]
+    assert east.launching_ids == ()
 
 
 def stop(region: str, group: str) -> None:

@@ -227,7 +227,8 @@ ROWS: tuple[Row, ...] = (
             "SecurityGroupsPerInstanceLimitExceeded", "SecurityGroupsPerInterfaceLimitExceeded",
         ),  # [E]
         wordings=(
-            rf"\bsecurity groups?\b…(?:{_MISSING}|\binvalid\b|exceed|limit|reached|default VPC|same VPC|belong)",  # [D] [I]
+            rf"\bsecurity groups?\b…(?:{_MISSING}|\binvalid\b|exceed|limit|reached|maximum)",  # [D]
+            r"\bsecurity groups?\b…(?:default VPC|same VPC|belong|may not be used)",  # [I]
         ),
     ),
     Row(
@@ -261,10 +262,10 @@ ROWS: tuple[Row, ...] = (
         Scope.GROUP,
         codes=(
             "InvalidSubnet", "InvalidSubnetID", "InvalidNetworkInterface", "InvalidNetworkInterfaceID", "InvalidVpcID",
-            "VPCIdNotSpecified", "DefaultVpcDoesNotExist", "DefaultSubnetDoesNotExistInAZ",
+            "VPCIdNotSpecified", "VPCResourceNotSpecified", "DefaultVpcDoesNotExist", "DefaultSubnetDoesNotExistInAZ",
         ),  # [E]
         wordings=(
-            rf"\b(?:subnet|network interface|VPC)\b…(?:{_MISSING}|in use|\binvalid\b)",  # [E]
+            rf"\b(?:subnet|network interface|VPC)\b…(?:{_MISSING}|in use|\binvalid\b|\brequired\b)",  # [E]
             r"\bno default (?:VPC|subnet)|\binterface count\b|\bnetwork interfaces?\b…\b(?:limit|maximum|exceed)",  # [I]
         ),
     ),
