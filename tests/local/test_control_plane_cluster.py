@@ -61,5 +61,18 @@ def test_what_would_not_go_is_named_and_no_connection_stays(plane: ControlPlane,
     assert len(cluster._client._pool.pools) == 0
 
 
+def test_the_controllers_begin_anew_with_their_server(plane: ControlPlane) -> None:
+    """One that stayed would wait twice as long each time before it watches again, and longer than anybody here the sixth."""
+    with RealCluster(plane, VirtualClock(utcnow())) as cluster:
+        before = _starts(plane, "kube-controller-manager")
+        cluster.compact()
+        assert _starts(plane, "kube-controller-manager") == before + 1
+
+
+def _starts(plane: ControlPlane, name: str) -> int:
+    """Each process says so once in the log that it shares with those before."""
+    return (plane.folder / f"{name}.log").read_text().count('"Starting" version=')
+
+
 def _events(cluster: Cluster) -> set[str]:
     return {one["metadata"]["name"] for one in cluster.objects("Event")}
