@@ -69,10 +69,13 @@ requirements: setup ## Write the layer's requirements from uv.lock
 permissions: setup ## Write what each function may do at AWS into docs/iam.md
 	@$(RUN) python -m spillway_local.iam
 
+calls: setup ## Count the calls of AWS that a tick takes, and write them into docs/aws-calls.md
+	@$(RUN) python -m spillway_local.fleet_calls
+
 build: setup ## Build what is deployed into .aws-sam (no docker, no account)
 	@$(SAM_TOOL) sam build
 
 clean: ## Remove all that was built or installed here
 	rm -rf .venv $(TOOLS) .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup demo test test-cluster control-plane invoke features bench schema format lint requirements permissions build clean
+.PHONY: help setup demo test test-cluster control-plane invoke features bench schema format lint requirements permissions calls build clean

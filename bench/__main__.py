@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from bench import bursts, cold_start, peers, reaction, snapshot, tick
+from bench import bursts, cold_start, fleet, peers, reaction, snapshot, tick
 from bench.check import Wrong
 from bench.data import Missing
 from bench.figure import Figure
@@ -19,6 +19,7 @@ FIGURES: Mapping[str, Callable[[], Iterator[Figure]]] = {
     **{name: partial(peers.plan_time, name) for name in peers.GOALS},
     "snapshot_150000": snapshot.snapshot,
     "tick_idle": tick.idle,
+    "fleet_tick_200": fleet.tick,
     "reaction": reaction.reaction,
     **{f"cold_start_{name}": partial(cold_start.first_answers, name) for name in cold_start.SAMPLES},
 }

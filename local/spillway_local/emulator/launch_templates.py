@@ -16,11 +16,12 @@ def listed_versions() -> Patch:
 
     def describe_launch_template_versions(self: Any) -> ActionResult:
         if self._get_param("LaunchTemplateId") or self._get_param("LaunchTemplateName"):
-            return stock(self)  # type: ignore[no-any-return]
+            return stock(self)
         number = self._get_int_param
         size, start = number("MaxResults", _PAGE), number("NextToken", 0)
         self._get_int_param = lambda name, default=None: start + size + 1 if name == "MaxResults" else number(name, default)
-        found = stock(self).result["LaunchTemplateVersions"]
+        answer: Any = stock(self)
+        found = answer.result["LaunchTemplateVersions"]
         token = str(start + size) if len(found) > start + size else None
         return ActionResult({"LaunchTemplateVersions": found[start : start + size], "NextToken": token})
 
