@@ -37,13 +37,14 @@ class Account:
 
 @contextmanager
 def open_account(bounds: Fleet | None = None) -> Iterator[Account]:
-    """`bounds` are the quotas and capacity reservations of its regions, as a dump has them; without it there are none."""
+    """`bounds` are what moto does not keep of its regions, as a dump has it: quotas, capacity reservations, what goes on with
+    groups; without it there are none."""
     account = Account(Table(TABLE, CLUSTER))
     with (
         pytest.MonkeyPatch.context() as patch,
         mock_aws(config={"core": {"reset_boto3_session": False}}),
         ceilings(bounds or {}, VCPUS),
-        goings_on({}),
+        goings_on(bounds or {}),
     ):
         for name, value in ENVIRONMENT.items():
             patch.setenv(name, value)

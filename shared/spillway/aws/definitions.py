@@ -112,15 +112,13 @@ def nodegroups(region: str, items: Iterable[Item], moving: Collection[str] = ())
 
     Of `moving` groups, by name, they are those of now: an update may have begun or ended.
     """
-    at_rest: list[tuple[str, str, str]] = []
-    in_motion: list[tuple[str, str, str]] = []
-    for item in items:
-        tags = groups.tags(item)
-        if {"eks:cluster-name", "eks:nodegroup-name"} <= tags.keys():
-            wanted = in_motion if item["AutoScalingGroupName"] in moving else at_rest
-            wanted.append((region, tags["eks:cluster-name"], tags["eks:nodegroup-name"]))
-    found = _nodegroups.get(at_rest, _describe_nodegroups) | _moving_nodegroups.get(in_motion, _describe_nodegroups)
-    return [{"nodegroup": answer["nodegroup"]} for answer in found.values()]
+    wanted = {
+        (region, tags["eks:cluster-name"], tags["eks:nodegroup-name"]): item["AutoScalingGroupName"]
+        for item in items
+        if {"eks:cluster-name", "eks:nodegroup-name"} <= (tags := groups.tags(item)).keys()
+    }
+    anew = {key for key, name in wanted.items() if name in moving}
+    return [{"nodegroup": answer["nodegroup"]} for answer in _nodegroups.get(wanted, _describe_nodegroups, anew).values()]
 
 
 def _describe_nodegroups(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], Item]:

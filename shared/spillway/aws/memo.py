@@ -1,6 +1,6 @@
 """What a warm process need not ask again: answers by key, for a while, and longer where AWS fails."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
@@ -22,10 +22,13 @@ class Memo(Generic[K, V]):
         self._known: dict[K, tuple[datetime, V]] = {}
         _all.append(self)  # type: ignore[arg-type]
 
-    def get(self, keys: Iterable[K], fetch: Callable[[list[K]], Mapping[K, V]]) -> dict[K, V]:
-        """Values of the keys that have one. Old values stand in where `fetch` raises AwsError; raises it without any."""
+    def get(self, keys: Iterable[K], fetch: Callable[[list[K]], Mapping[K, V]], anew: Container[K] = ()) -> dict[K, V]:
+        """Values of the keys that have one; those `anew` are asked for however young theirs are.
+
+        Old values stand in where `fetch` raises AwsError; raises it without any.
+        """
         wanted, now = list(dict.fromkeys(keys)), clock.utcnow()
-        stale = [key for key in wanted if key not in self._known or now - self._known[key][0] >= self._keep]
+        stale = [key for key in wanted if key in anew or key not in self._known or now - self._known[key][0] >= self._keep]
         if stale:
             try:
                 self._known |= {key: (now, value) for key, value in fetch(stale).items()}

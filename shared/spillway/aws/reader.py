@@ -146,13 +146,26 @@ def is_restless(item: Item) -> bool:
 
 
 def _moving(region: str, items: Sequence[Item], before: Mapping[str, NodeGroup]) -> list[str]:
-    """Groups with something on its way, or that had a refresh or an update of their node group: at rest none begins unseen."""
+    """Groups that may be under a refresh or an update of their node group, which are told for one group at a time.
+
+    Those with something on its way, those that were under one before, since it may rest at a checkpoint, and new ones that
+    look half replaced. One that has moved no instance yet is thus not seen, nor is there anything to keep out of its way.
+    """
     names = []
     for item in items:
         known = before.get(f"{region}/{item['AutoScalingGroupName']}")
-        if is_restless(item) or (known and (known.refresh or (known.managed and known.managed.status != "ACTIVE"))):
+        was_moving = known and (known.refresh or (known.managed and known.managed.status != "ACTIVE"))
+        if is_restless(item) or was_moving or (known is None and _is_mixed(item)):
             names.append(item["AutoScalingGroupName"])
     return names
+
+
+def _is_mixed(item: Item) -> bool:
+    """Its instances were launched by more than one version or configuration."""
+    kinds = {
+        (one.get("LaunchConfigurationName"), one.get("LaunchTemplate", {}).get("Version")) for one in item["Instances"]
+    }
+    return len(kinds) > 1
 
 
 def may_be_spot(item: Item) -> bool:
