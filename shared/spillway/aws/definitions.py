@@ -20,7 +20,6 @@ _configurations: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _types: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _images: Memo[tuple[str, str], Item | None] = Memo(timedelta(hours=6))  # one that is gone is None: it seldom comes back
 _nodegroups: Memo[tuple[str, str, str], Item] = Memo(_MINUTES)
-_moving_nodegroups: Memo[tuple[str, str, str], Item] = Memo(timedelta())
 
 
 def launch_configurations(region: str, items: Iterable[Item]) -> list[Item]:
