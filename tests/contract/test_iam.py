@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from spillway.aws import groups
 from spillway_local import callgraph, calls, cloudformation, iam
 
 FUNCTIONS = sorted(cloudformation.functions())
@@ -39,6 +40,20 @@ WITHOUT_RESOURCE = {
     "xray:PutTelemetryRecords",
     "xray:PutTraceSegments",
 }
+
+# The tags by which `groups.belongs` knows a group.
+OF_THIS_CLUSTER = [
+    {"Null": {f"aws:ResourceTag/{tag}": "false" for tag in groups.discovery_tags("${ClusterName}")}},
+    *(
+        {
+            "StringEquals": {
+                f"aws:ResourceTag/{groups.OWNER}": "${ClusterName}",
+                f"aws:ResourceTag/{role}": list(groups.WORKERS),
+            }
+        }
+        for role in groups.ROLES
+    ),
+]
 
 
 @pytest.mark.feature("RS-01")
@@ -75,13 +90,7 @@ def test_an_action_is_narrowed_to_its_resources_where_iam_can(function: str) -> 
 def test_a_write_to_a_group_asks_for_the_tags_of_this_cluster(function: str) -> None:
     for statement in iam.statements(iam.role(function)):
         if any(a.startswith("autoscaling:") and ":Describe" not in a for a in iam.actions(statement)):
-            by_name = statement["Resource"] == {"Ref": "GroupArns"}
-            assert by_name or statement["Condition"] == {
-                "Null": {
-                    "aws:ResourceTag/k8s.io/cluster-autoscaler/enabled": "false",
-                    "aws:ResourceTag/k8s.io/cluster-autoscaler/${ClusterName}": "false",
-                }
-            }
+            assert statement["Resource"] == {"Ref": "GroupArns"} or statement["Condition"] in OF_THIS_CLUSTER
 
 
 @pytest.mark.feature("RS-01")

@@ -215,6 +215,25 @@ def test_a_group_without_tags_is_read_when_the_stack_names_it(account: Account, 
 
 
 @pytest.mark.feature("FS-01")
+def test_groups_that_kubernetes_ec2_autoscaler_tagged_are_read_too_and_each_is_there_once(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = {"KubernetesCluster": CLUSTER, "KubernetesRole": "worker"}
+    for name, tags in (("seeds", seeds), ("both", seeds | OURS), ("masters", seeds | {"KubernetesRole": "master"})):
+        create(HOME, name, Tags=[{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in tags.items()])
+    monkeypatch.setenv("SPILLWAY_GROUP_NAMES", "us-east-1/both,us-east-1/seeds")
+    env.cache_clear()
+
+    found = run(account)
+
+    assert [group.key for group in found.groups if group.region == HOME] == [
+        "us-east-1/both",
+        "us-east-1/seeds",
+        "us-east-1/workers",
+    ]
+
+
+@pytest.mark.feature("FS-01")
 def test_when_no_region_answers_nothing_is_stored_and_the_run_fails(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     fail(monkeypatch, "AccessDenied", "describe_auto_scaling_groups")
 
@@ -232,6 +251,7 @@ OPTIONAL = {
 }
 
 
+@pytest.mark.feature("FS-01")
 @pytest.mark.parametrize("operation", OPTIONAL)
 def test_an_optional_answer_that_is_forbidden_is_named_and_the_rest_is_read(
     account: Account, monkeypatch: pytest.MonkeyPatch, operation: str
@@ -247,6 +267,7 @@ def test_an_optional_answer_that_is_forbidden_is_named_and_the_rest_is_read(
     assert f"region us-west-2: IAM does not allow {OPTIONAL[operation]}" in text
 
 
+@pytest.mark.feature("FS-01")
 def test_a_launch_template_that_is_gone_leaves_the_other_groups_alone(account: Account) -> None:
     ec2 = clients.client("ec2", HOME)
     ec2.create_launch_template(
@@ -322,6 +343,31 @@ def test_activities_are_read_of_groups_that_miss_instances_or_failed_before(
     clients.client("autoscaling", HOME).set_desired_capacity(AutoScalingGroupName="workers", DesiredCapacity=1)
     run(account)
     assert asked == [(HOME, "workers")] * 2, "until the failure is over"
+
+
+@pytest.mark.feature("FS-07")
+def test_activities_of_many_restless_groups_are_one_listing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is refused for a reason of its own, and each is told so, by one call instead of ten."""
+    for number in range(10):
+        create(HOME, f"g{number}", DesiredCapacity=1)
+    refused = [activity(f"no {number}", age_s=30 + number, AutoScalingGroupName=f"g{number}") for number in range(10)]
+    asked: list[dict[str, Any]] = []
+    pages = clients.pages
+
+    def answers(service: str, where: str, name: str, **request: Any) -> Any:
+        if name != "describe_scaling_activities" or where != HOME:
+            return pages(service, where, name, **request)
+        asked.append(request)
+        return iter([{"Activities": refused}])
+
+    monkeypatch.setattr(clients, "pages", answers)
+    monkeypatch.setattr("spillway.aws.reader.is_restless", lambda item: True)
+
+    found = run(account)
+
+    assert asked == [{}]
+    told = {group.name: [failure.text for failure in group.failures] for group in found.groups if group.region == HOME}
+    assert told == {**{f"g{number}": [f"no {number}"] for number in range(10)}, "workers": []}
 
 
 @pytest.fixture
