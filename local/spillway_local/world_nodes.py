@@ -66,10 +66,15 @@ def node_of(region: str, instance_id: str, instance_type: str, zone: str, templa
     }
     taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in template.taints]
     amounts = {resource: _quantity(resource, amount) for resource, amount in template.allocatable.items()}
+    choice = next((one for one in template.choices if one.instance_type == instance_type), None)
+    if choice is not None and choice.memory_bytes:
+        capacity = amounts | {"memory": _quantity("memory", choice.memory_bytes - choice.overhead_bytes)}
+    else:
+        capacity = amounts
     return {
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
         "spec": {"providerID": f"aws:///{zone}/{instance_id}", "taints": taints},
-        "status": {"allocatable": amounts, "capacity": amounts},
+        "status": {"allocatable": amounts, "capacity": capacity},
     }  # fmt: skip
 
 

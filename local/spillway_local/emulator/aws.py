@@ -21,11 +21,12 @@ from spillway_local.emulator.instances import short_instances
 from spillway_local.emulator.launch_templates import listed_versions
 from spillway_local.emulator.launches import Launches, Timing
 from spillway_local.emulator.locks import one_call_at_a_time
-from spillway_local.emulator.patching import patched
+from spillway_local.emulator.patching import added, patched
 from spillway_local.emulator.patterns import matches
 from spillway_local.emulator.pools import Pool, Pools
 from spillway_local.emulator.prices import price_list
 from spillway_local.emulator.queries import narrow_queries
+from spillway_local.emulator.requirements import instance_requirements
 from spillway_local.emulator.sooner import sooner
 from spillway_local.emulator.sources import Minutes, Queue, Stream
 from spillway_local.emulator.stepfunctions import interpreter
@@ -75,6 +76,7 @@ class Aws:
             stack.enter_context(mock_aws(config=_CONFIG))  # type: ignore[call-overload]
             apis = [narrow_queries(), short_instances(), listed_versions(), types]
             stack.enter_context(patched([*one_call_at_a_time(self.launches.lock), *apis, *sooner()]))
+            stack.enter_context(added([instance_requirements()]))
             stack.enter_context(autoscaling(self.launches))
             stack.enter_context(goings_on(self.fleet))
             stack.enter_context(self.stream.listening())

@@ -114,7 +114,7 @@ def _of_bootstrap(text: str) -> Settings:
         words = shlex.split(line, comments=True)
     except ValueError as error:
         raise Unreadable(f"the arguments of {_BOOTSTRAP} are not closed: {error}") from error
-    arguments = _flags(words)
+    arguments = _arguments(words)
     said = Settings(
         family=ImageFamily.AL2,
         max_pods_unset=arguments.get("use-max-pods") == "false",
@@ -148,6 +148,16 @@ def _of_bottlerocket(text: str) -> Settings:
         labels=_texts(kubernetes.get("node-labels")),
         taints=tuple(taints),
     )
+
+
+def _arguments(words: Iterable[str]) -> dict[str, str]:
+    """`--name value`, whatever the value looks like, and `--name=value`."""
+    found, rest = dict[str, str](), iter(words)
+    for word in rest:
+        if word.startswith("--"):
+            name, given, value = word[2:].partition("=")
+            found[name] = value if given else next(rest, "")
+    return found
 
 
 def _flags(words: Iterable[str]) -> dict[str, str]:
