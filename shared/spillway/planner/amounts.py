@@ -25,8 +25,7 @@ class Need(NamedTuple):
     @property
     def alone(self) -> tuple[tuple[int, int], ...]:
         """What a pod takes of a node where no other shares its volumes."""
-        amounts = Counter(dict(self.each))
-        amounts.update(driver for driver, _ in self.once)
+        amounts = Counter(dict(self.each)) + Counter(driver for driver, _ in self.once)
         return tuple(sorted(amounts.items()))
 
 
