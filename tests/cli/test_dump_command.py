@@ -16,6 +16,7 @@ from spillway.kube import priorities
 from spillway.kube import read as kube
 from spillway.kube.resources import NODES, OTHERS, PODS
 from spillway_local import cli, dump
+from spillway_local.emulator.ceilings import ceilings
 from spillway_local.kube_api import Cluster
 from tests.kube import apis
 from tests.kube.cluster import World, open_cluster
@@ -29,7 +30,7 @@ TAGS = {"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/
 def world(api_server: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
-    with mock_aws(), open_cluster(api_server) as opened:
+    with mock_aws(), ceilings({}, {}), open_cluster(api_server) as opened:
         clients.clear()
         memo.clear()
         for region in ("us-east-1", "us-west-2"):

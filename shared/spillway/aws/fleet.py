@@ -9,7 +9,7 @@ import msgspec
 from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates
 from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
-from spillway.model.market import Ceiling, Draw
+from spillway.model.market import Ceiling
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
 
@@ -154,11 +154,10 @@ def _group(
     """A group and a sentence for each thing about it that could not be read."""
     group = shapes.read(item, shapes.Group)
     mine = past.get(group.auto_scaling_group_name, history.Past())
-    problem, template, capacity_type, troubles = "", None, launch.market(group), list[str]()
-    draws: tuple[Draw, ...] = ()
+    problem, template, troubles = "", None, list[str]()
+    found = launch.Launch(options=(), capacity_type=launch.market(group))
     try:
         found = launch.of_group(group, catalogue.definitions)
-        capacity_type, draws = found.capacity_type, bounds.draws(group, found, catalogue.types)
         template, troubles = templates.of_launch(found, group, groups.tags(item), catalogue)
         problem = found.problem
         troubles += [problem] if problem else []
@@ -172,7 +171,7 @@ def _group(
         max_size=group.max_size,
         desired=group.desired_capacity,
         zones=tuple(sorted(group.availability_zones)),
-        capacity_type=capacity_type,
+        capacity_type=found.capacity_type,
         instances=_instances(group.instances, machines),
         warm=_instances((*group.instances, *goings_on.warm.get(group.auto_scaling_group_name, ())), machines, warm=True),
         template=template,
@@ -183,7 +182,10 @@ def _group(
         launching_ids=mine.launching_ids,
         failures=mine.failures,
         options=labels.options_of_tags(groups.tags(item)),
-        draws=draws,
+        offerings=catalogue.prices.offerings(found, group.availability_zones, catalogue.types),
+        on_demand_share=found.on_demand_share,
+        takes_cheapest=found.takes_cheapest,
+        draws=bounds.draws(group, found, catalogue.types),
     ), troubles
 
 

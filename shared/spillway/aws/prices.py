@@ -11,6 +11,8 @@ import msgspec
 from spillway.aws import shapes
 from spillway.aws.launch import Launch
 from spillway.model.fleet import CapacityType
+from spillway.model.market import Offering
+from spillway.planner.prices import expected
 
 
 class _Table(msgspec.Struct, frozen=True):
@@ -32,35 +34,23 @@ class Prices:
     on_demand: Mapping[str, float]
     spot: Mapping[tuple[str, str], float]
 
+    def offerings(self, launch: Launch, zones: Iterable[str], types: Mapping[str, shapes.InstanceType]) -> tuple[Offering, ...]:
+        """What the group may launch, in its order; a type whose on-demand price AWS did not tell has the shipped one."""
+        return tuple(
+            Offering(
+                instance_type=name,
+                vcpus=types[name].v_cpu_info.default_v_cpus if name in types else 0,
+                on_demand_usd_h=self.on_demand.get(name, shipped().get(name)),
+                spot_usd_h={zone: self.spot[name, zone] for zone in zones if (name, zone) in self.spot},
+                shipped=name not in self.on_demand and name in shipped(),
+            )
+            for name in launch.types
+        )
+
     def of(self, launch: Launch, zones: Iterable[str]) -> float | None:
-        """The expected price of one instance of the group, None where a price that it needs is unknown.
-
-        Spot is the mean over types and zones, since Auto Scaling picks among all of them. On-demand follows the
-        group's strategy: the first type (prioritized) or the cheapest (lowest-price). A mixed group counts by its
-        shares above the base, and as all on-demand while spot is unknown.
-        """
-        share, on_demand = launch.on_demand_share, self._of_on_demand(launch)
-        spot = self._of_spot(launch, tuple(zones)) if share < 1 else None
-        if launch.capacity_type is CapacityType.SPOT:
-            return spot
-        if spot is None or on_demand is None:
-            return on_demand
-        return share * on_demand + (1 - share) * spot
-
-    def _of_on_demand(self, launch: Launch) -> float | None:
-        known = [self.on_demand.get(name, shipped().get(name)) for name in launch.types]
-        if launch.takes_cheapest:
-            return min((price for price in known if price is not None), default=None)
-        return known[0] if known else None
-
-    def _of_spot(self, launch: Launch, zones: tuple[str, ...]) -> float | None:
-        prices: list[float] = []
-        for name in launch.types:
-            here = [self.spot[name, zone] for zone in zones if (name, zone) in self.spot]
-            if not here:
-                return None
-            prices.append(sum(here) / len(here))
-        return sum(prices) / len(prices) if prices else None
+        """The expected price of one instance of the group, None where a price that it needs is unknown."""
+        where, spot = tuple(zones), launch.capacity_type is CapacityType.SPOT
+        return expected(self.offerings(launch, where, {}), where, spot, launch.on_demand_share, launch.takes_cheapest)
 
 
 def read(on_demand: Mapping[str, Any], history: Iterable[Any]) -> tuple[Prices, list[str]]:

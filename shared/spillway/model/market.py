@@ -8,12 +8,16 @@ from spillway.model.base import Model
 
 
 class Offering(Model, frozen=True):
-    """An instance type that a group may launch, and its price in USD an hour where AWS told: on-demand, and spot by zone."""
+    """An instance type that a group may launch, and its price in USD an hour where AWS told: on-demand, and spot by zone.
+
+    `shipped`: AWS told no on-demand price, the one that came with us stands in.
+    """
 
     instance_type: str
     vcpus: int = 0
     on_demand_usd_h: float | None = None
     spot_usd_h: Mapping[str, float] = {}
+    shipped: bool = False
 
 
 class CeilingKind(StrEnum):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
+    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
@@ -242,6 +243,39 @@ class Interruptions(_Section):
     health: Literal["drain", "cordon", "ignore"] = "drain"
 
 
+class Paid(_Section):
+    """Instances that are paid already, by Savings Plans or reserved instances: so many of the cluster's on-demand nodes cost
+    nothing more. Either `count` or `vcpus`."""
+
+    instance_type: str = Field(min_length=1, description="A type, or a glob such as m5.* where sizes may be swapped")
+    region: str | None = None
+    zone: str | None = Field(None, description="Where it holds in one zone only; counted for groups of that zone alone")
+    count: PositiveInt | None = Field(None, description="Instances, of whatever size the glob allows")
+    vcpus: PositiveInt | None = Field(None, description="vCPUs of instances of any size")
+    until: AwareDatetime | None = Field(None, description="It holds up to here; null is for ever")
+
+    @model_validator(mode="after")
+    def _is_of_one_amount(self) -> Self:
+        if (self.count is None) == (self.vcpus is None):
+            raise ValueError("either count or vcpus is wanted")
+        return self
+
+
+class Prices(_Section):
+    """What people pay where it is not what AWS lists, in USD an hour.
+
+    Keys are instance types, or globs of them, with or without a region before: `m5.large`, `m5.*`, `us-west-2/m5.*`. An exact
+    key goes before globs, and these by their order.
+    """
+
+    currency: Literal["USD"] = Field("USD", description="Of all prices; AWS's own lists have no other")
+    on_demand: Mapping[str, NonNegativeFloat] = Field({}, description="USD an hour in place of AWS's on-demand price")
+    discount_percent: Mapping[str, Annotated[float, Field(ge=0, le=100)]] = Field(
+        {}, description="Off AWS's on-demand price, as of a Savings Plan that covers all use"
+    )
+    paid: tuple[Paid, ...] = ()
+
+
 def _overrides(section: type[_Section]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     def check(fields: Mapping[str, Any]) -> Mapping[str, Any]:
         section.model_validate(dict(fields))
@@ -291,6 +325,7 @@ class Policy(_Section):
     scale_in: ScaleInPolicy = ScaleInPolicy()
     drain: DrainPolicy = DrainPolicy()
     interruptions: Interruptions = Interruptions()
+    prices: Prices = Prices()
     strict_ownership: bool = Field(False, description="Refuse groups with a scaling policy, a schedule or another autoscaler")
     mode: Mode = Mode.RUN
     groups: Mapping[str, GroupOverride] = {}

@@ -15,17 +15,26 @@ from spillway.planner.amounts import most, subtract
 from spillway.planner.limits import Ledger
 from spillway.planner.market import Market
 from spillway.planner.pack import Limiter, Offer, pack
+from spillway.planner.paid import Paid
 from spillway.planner.supply import Source
 
 
 @dataclass
 class NewNode:
-    """One node to come of a group, and the pods (item, count) it is for. `raised`: the group's min wants it."""
+    """One node to come of a group, and the pods (item, count) it is for. `raised`: the group's min wants it.
+
+    `is_paid`: it costs nothing more, by the policy's list of what is paid already.
+    """
 
     source: Source
     pods: list[tuple[int, int]] = field(default_factory=list)
     free: list[int] | None = None
     raised: bool = False
+    is_paid: bool = False
+
+    @property
+    def price(self) -> float:
+        return 0.0 if self.is_paid else self.source.price
 
 
 @dataclass
@@ -37,11 +46,14 @@ class Purchase:
     ledger: Ledger
 
 
-def buy(market: Market, ledger: Ledger, raised: Sequence[Source], desired: Mapping[str, int]) -> Purchase:
-    """`raised` are nodes that come anyway, to reach a min; `desired` is what each group has or expects."""
+def buy(market: Market, ledger: Ledger, paid: Paid, raised: Sequence[Source], desired: Mapping[str, int]) -> Purchase:
+    """`raised` are nodes that come anyway, to reach a min; `desired` is what each group has or expects.
+
+    What is `paid` already is used before anything is bought.
+    """
     found = []
     for turns in _turns(market):
-        attempt = _Attempt(market, ledger.copy(), raised, desired)
+        attempt = _Attempt(market, ledger.copy(), paid.copy(), raised, desired)
         for items in turns:
             attempt.serve(items)
         found.append(attempt.purchase)
@@ -67,12 +79,15 @@ def _worth(market: Market, purchase: Purchase) -> tuple[list[int], float]:
     left: dict[int, int] = {}
     for item, count in zip(market.items, purchase.left, strict=True):
         left[item.priority] = left.get(item.priority, 0) + count
-    return [left[priority] for priority in sorted(left, reverse=True)], sum(node.source.price for node in purchase.nodes)
+    return [left[priority] for priority in sorted(left, reverse=True)], sum(node.price for node in purchase.nodes)
 
 
 class _Attempt:
-    def __init__(self, market: Market, ledger: Ledger, raised: Sequence[Source], desired: Mapping[str, int]) -> None:
+    def __init__(
+        self, market: Market, ledger: Ledger, paid: Paid, raised: Sequence[Source], desired: Mapping[str, int]
+    ) -> None:
         self.purchase = Purchase([], [item.count for item in market.items], ledger)
+        self._paid = paid
         self._market, self._desired = market, dict(desired)
         self._room = {key: source.room for key, source in market.sources.items()}
         for source in raised:
@@ -91,12 +106,24 @@ class _Attempt:
 
     def _buy(self, items: Sequence[int], reserved: list[bool]) -> None:
         for number, rank in enumerate(self._market.ranks):
-            self._pack(items, rank, reserved, self._market.share(number, self.purchase.left))
+            self._pack_rank(items, rank, reserved, self._market.share(number, self.purchase.left))
         if self._market.spreads:
-            self._pack(items, [source for rank in self._market.ranks for source in rank], reserved, self.purchase.left)
+            rank = [source for rank in self._market.ranks for source in rank]
+            self._pack_rank(items, rank, reserved, self.purchase.left)
 
-    def _pack(self, items: Sequence[int], rank: list[Source], reserved: list[bool], asked: Sequence[int]) -> None:
-        waiting = [i for i in items if asked[i] and self.purchase.left[i]]
+    def _pack_rank(self, items: Sequence[int], rank: list[Source], reserved: list[bool], asked: Sequence[int]) -> None:
+        """On what is paid already, then on what has its price."""
+        before = list(self.purchase.left)
+        if free := [source for source in rank if self._paid.free(source.group)]:
+            self._pack(items, free, reserved, asked, self._paid)
+        taken = [was - now for was, now in zip(before, self.purchase.left, strict=True)]
+        self._pack(items, rank, reserved, [wanted - took for wanted, took in zip(asked, taken, strict=True)])
+
+    def _pack(
+        self, items: Sequence[int], rank: list[Source], reserved: list[bool], asked: Sequence[int], paid: Paid | None = None
+    ) -> None:
+        """`paid`: no more nodes than it has left."""
+        waiting = [i for i in items if asked[i] > 0 and self.purchase.left[i]]
         if not waiting:
             return
         alike = self._alike(rank)
@@ -104,7 +131,7 @@ class _Attempt:
             [self._market.items[i].need for i in waiting],
             [min(asked[i], self.purchase.left[i]) for i in waiting],
             [self._offer(sources, waiting, reserved) for sources in alike],
-            lambda: _Limits(self.purchase.ledger.copy(), [sources[0] for sources in alike]),
+            lambda: _Limits(self.purchase.ledger.copy(), paid and paid.copy(), [sources[0] for sources in alike]),
         )
         for batch in packing.batches:
             pattern = [(waiting[item], number) for item, number in batch.pattern]
@@ -116,7 +143,7 @@ class _Attempt:
         found: dict[tuple[object, ...], list[Source]] = defaultdict(list)
         for source in rank:
             if self._room[source.group.key]:
-                signature = self.purchase.ledger.signature(source.group)
+                signature = self.purchase.ledger.signature(source.group), self._paid.signature(source.group)
                 found[source.host, source.have, source.price, source.accelerated, signature].append(source)
         return list(found.values())
 
@@ -144,6 +171,7 @@ class _Attempt:
         self._room[group.key] -= 1
         self._desired[group.key] += 1
         self.purchase.ledger.take(group, 1)
+        node.is_paid = bool(self._paid.take(group, 1))
         self.purchase.nodes.append(node)
         for i, number in node.pods:
             self.purchase.left[i] -= number
@@ -165,13 +193,18 @@ class _Attempt:
 
 
 class _Limits(Limiter):
-    """The policy's limits as `pack` asks for them: by offer."""
+    """The policy's limits, AWS's ceilings, and what is paid where nothing else is wanted, as `pack` asks: by offer."""
 
-    def __init__(self, ledger: Ledger, sources: list[Source]) -> None:
-        self._ledger, self._sources = ledger, sources
+    def __init__(self, ledger: Ledger, paid: Paid | None, sources: list[Source]) -> None:
+        self._ledger, self._paid, self._sources = ledger, paid, sources
 
     def most(self, offer: int, wanted: int) -> int:
-        return self._ledger.most(self._sources[offer].group, wanted)
+        group = self._sources[offer].group
+        allowed = self._ledger.most(group, wanted)
+        return allowed if self._paid is None else min(allowed, self._paid.free(group))
 
     def take(self, offer: int, nodes: int) -> None:
-        self._ledger.take(self._sources[offer].group, nodes)
+        group = self._sources[offer].group
+        self._ledger.take(group, nodes)
+        if self._paid is not None:
+            self._paid.take(group, nodes)

@@ -1,6 +1,7 @@
 """The plan: one pure function of what was seen, what is remembered, and what the policy says."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from spillway.model.memory import Memory
 from spillway.model.plan import Placement, Plan, Summary
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
-from spillway.planner import demand, prices, supply, unjudged
+from spillway.planner import demand, supply, unjudged
 from spillway.planner.amounts import Dimensions
 from spillway.planner.buy import Purchase, buy
 from spillway.planner.daemons import Daemons
@@ -24,6 +25,7 @@ from spillway.planner.give_back import give_back
 from spillway.planner.limits import ledger
 from spillway.planner.market import Market
 from spillway.planner.new_nodes import NewNodes
+from spillway.planner.paid import paid, total_usd_h
 from spillway.planner.place import place
 from spillway.planner.rooms import Kind, Rooms
 from spillway.planner.scale_in import Shrink
@@ -57,7 +59,8 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     market_supply = supply.supply(seen, gaps, new_nodes, fit)
     market = Market(seen, demand.items(judged), market_supply, fit, dimensions)
     desired = {key: gap.desired for key, gap in gaps.items()}
-    purchase = buy(market, limits, _below_min(seen, gaps, market_supply), desired)
+    there = {key: gap.coming + sum(i.is_member for i in seen.groups[key].instances) for key, gap in gaps.items()}
+    purchase = buy(market, limits, paid(seen, there), _below_min(seen, gaps, market_supply), desired)
 
     shrink = Shrink(seen, gaps, frozenset(placed.used | {p.target for p in nominated}))
     shrink.run()
@@ -113,9 +116,10 @@ def _summary(
     shrink: Shrink,
 ) -> Summary:
     meant = sum(placement.pods for placement in nominated)
-    before = sum(prices.known(g) * sum(i.is_member for i in g.instances) for g in seen.groups.values())
-    new = sum(prices.known(node.source.group) for node in purchase.nodes)
-    gone = sum(prices.known(live.group) for live, _ in shrink.removed if live.group)
+    there = Counter({key: sum(i.is_member for i in group.instances) for key, group in seen.groups.items()})
+    grown = there + Counter(node.source.group.key for node in purchase.nodes)
+    gone = Counter(live.group.key for live, _ in shrink.removed if live.group)
+    before, bought = total_usd_h(seen, there), total_usd_h(seen, grown)
     return Summary(
         pods_pending=sum(lot.count for lot in waiting) + meant,
         pods_on_free_room=on_rooms[Kind.LIVE] + on_rooms[Kind.CORDONED] + meant,
@@ -124,9 +128,9 @@ def _summary(
         pods_unserved=sum(lot.left for lot in waiting),
         nodes_new=len(purchase.nodes),
         nodes_removed=len(shrink.removed),
-        price_usd_h_new=_dollars(new),
+        price_usd_h_new=_dollars(bought - before),
         price_usd_h_before=_dollars(before),
-        price_usd_h_after=_dollars(before + new - gone),
+        price_usd_h_after=_dollars(total_usd_h(seen, grown - gone)),
     )
 
 

@@ -82,7 +82,7 @@ class Rooms:
             taints = tuple(taint for taint in taints if not is_startup(taint, view))
             zonal = dict.fromkeys(ZONE_KEYS, live.instance.zone) if live.instance else {}
             host = Host(node.name, {**zonal, **template.labels, **node.labels}, taints)
-            price = prices.weight(live.group) if live.group and is_empty else 0.0
+            price = prices.weight(self.view, live.group) if live.group and is_empty else 0.0
             free = self._free(live, host, template)
             return Room(Kind.COMING, node.name, self.fit.host_kind(host), free, group, is_empty, price)
         if not node.ready:
@@ -127,4 +127,4 @@ class Rooms:
             yield self._coming(f"{group.key}#{number}", group, host, free)
 
     def _coming(self, target: str, group: NodeGroup, host: Host, free: Sequence[int]) -> Room:
-        return Room(Kind.COMING, target, self.fit.host_kind(host), list(free), group.key, price=prices.weight(group))
+        return Room(Kind.COMING, target, self.fit.host_kind(host), list(free), group.key, price=prices.weight(self.view, group))

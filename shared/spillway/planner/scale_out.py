@@ -8,6 +8,7 @@ from spillway.model import quantity
 from spillway.model.fleet import NodeGroup
 from spillway.model.plan import Fallback, Placement, ScaleOut, Served
 from spillway.model.reason import Code, Reason
+from spillway.planner import prices
 from spillway.planner.amounts import PODS, Dimensions
 from spillway.planner.buy import NewNode, Purchase
 from spillway.planner.demand import Lot
@@ -107,8 +108,7 @@ class Growth:
         )
         what = " and ".join(f"{count} {kind}" for count, kind in counts if count)
         text = f"group {group.name}: {what} {'node' if len(nodes) + len(uncordon) == 1 else 'nodes'}"
-        if nodes and group.template and group.template.price_usd_h is not None:
-            text += f" at {group.template.price_usd_h:g} USD an hour"
+        text += self._price(group, nodes)
         if served:
             ceiling = self.purchase.ledger.ceiling(group) if nodes else None
             bound = f"; no more of them, since {ceiling.text}" if ceiling else ""
@@ -116,6 +116,14 @@ class Growth:
         if raised:
             return Reason(code=Code.BELOW_MIN, text=f"{text}; desired is {group.desired}")
         return Reason(code=Code.GIVEN_BACK, text=f"{text}: we cordoned them, and no drain of them is under way")
+
+    def _price(self, group: NodeGroup, nodes: list[NewNode]) -> str:
+        """` at 0.2 USD an hour, 2 of them paid already`."""
+        each, paid = prices.of(group, self.view.policy.prices), sum(node.is_paid for node in nodes)
+        if not nodes or (each is None and not paid):
+            return ""
+        rate = "" if each is None else f" at {each:g} USD an hour"
+        return rate + (f", {paid} of them paid already" if paid else "")
 
     def _demand(self, served: Mapping[int, int]) -> str:
         """`3 pods of 2 shapes that fit nowhere else and ask for 1.5 cpu, 12 GiB memory`."""

@@ -66,7 +66,7 @@ def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit) -
                 room=room,
                 host=fit.host_kind(host),
                 have=have,
-                price=prices.weight(group),
+                price=prices.weight(view, group),
                 accelerated=has_accelerator(group.template.allocatable),
             )
     return Supply(sources, refused)
@@ -111,10 +111,7 @@ def warnings(view: View) -> Iterable[Reason]:
             text=f"groups in {', '.join(foreign)} are refused: nodes of an EKS cluster must be in its own VPC, "
             f"in {view.fleet.home_region}; spread over groups, types, markets and zones of that region instead",
         )
-    unpriced = sorted(g.key for g in view.groups.values() if g.template is not None and g.template.price_usd_h is None)
-    if unpriced:
-        named = ", ".join(unpriced[:5]) + (f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else "")
-        yield Reason(code=Code.PRICE_UNKNOWN, text=f"no price is known for {named}: their size is compared instead")
+    yield from prices.warnings(view)
     yield from ceilings.warnings(view)
     yield from group_warnings.warnings(view)
     if view.memory.vanished:
