@@ -89,6 +89,16 @@ def test_a_cancelled_launch_with_a_cause_is_a_failure() -> None:
     assert failures.of_activity(activity(ZONAL, "Cancelled")) is not None
 
 
+@pytest.mark.feature("FS-08")
+def test_a_cancelled_launch_with_a_cause_that_nobody_knows_is_an_unknown_failure() -> None:
+    text = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.Moon: No."
+
+    found = failures.of_activity(activity(text, "Cancelled"))
+
+    assert found is not None
+    assert found.failure is FailureClass.UNKNOWN
+
+
 def test_a_spot_request_that_waits_for_five_minutes_is_a_failure() -> None:
     waiting = activity("Placed Spot instance request: sir-1. Waiting for instance(s)", "WaitingForSpotInstanceId", 300)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -41,11 +42,16 @@ def _wordings(rows: Iterable[Row]) -> tuple[tuple[re.Pattern[str], Row], ...]:
 _DECISIVE, _WORDINGS = _codes(ROWS), _wordings(ROWS)
 _GENERAL, _VAGUE = _codes(GENERAL), _wordings(GENERAL)
 _NO_FAILURE = re.compile("|".join(NO_FAILURE), re.IGNORECASE)
+_REBALANCING = re.compile(
+    "|".join(w for row in ROWS if row.failure is FailureClass.REBALANCE for w in row.wordings), re.IGNORECASE
+)
+_SAYS_WHY = re.compile(r"termination reason|failed", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)*")
 _ENCODED = re.compile(r"encoded authorization failure message:\s*\S*", re.IGNORECASE)  # letters without a meaning
 _MARKET = re.compile(r"could not launch (spot|on-demand) instances", re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096)  # a thousand launches are refused in the same words
 def classify(text: str) -> Failure:
     """Decisive codes, wordings, general codes, in this order. Unknown texts are UNKNOWN and concern the group."""
     text = _ENCODED.sub("", text)
@@ -93,17 +99,17 @@ def of_activity(activity: Mapping[str, Any], now: datetime | None = None) -> Lau
 
     `at` is the end of the activity: one that began early and failed late is a failure of now. With `now`, a spot
     request that has waited for 5 minutes counts as well. Balancing between zones asks for nothing, so its
-    failures are none; a cancelled launch is one only where its text names a cause.
+    failures are none; a cancelled launch is one only where its text names a cause, known or not.
     """
     status, text = activity.get("StatusCode"), _text(activity)
-    if not is_launch(activity) or _is_rebalancing(activity) or _NO_FAILURE.search(text):
+    if status not in ("Failed", "Cancelled", "WaitingForSpotInstanceId") or not is_launch(activity):
+        return None
+    if _REBALANCING.search(str(activity.get("Cause", ""))) or _NO_FAILURE.search(text):
         return None
     if status == "WaitingForSpotInstanceId":
         return _stuck(activity, text, now)
-    if status not in ("Failed", "Cancelled"):
-        return None
     found = classify(text)
-    if status == "Cancelled" and found.failure is FailureClass.UNKNOWN:
+    if status == "Cancelled" and found.failure is FailureClass.UNKNOWN and not _SAYS_WHY.search(text):
         return None
     return _failure(activity, found, text)
 
@@ -118,10 +124,6 @@ def moment(value: Any) -> datetime | None:
 
 def _text(activity: Mapping[str, Any]) -> str:
     return str(activity.get("StatusMessage") or activity.get("Description") or "")
-
-
-def _is_rebalancing(activity: Mapping[str, Any]) -> bool:
-    return classify(str(activity.get("Cause", ""))).failure is FailureClass.REBALANCE
 
 
 def _stuck(activity: Mapping[str, Any], text: str, now: datetime | None) -> LaunchFailure | None:
