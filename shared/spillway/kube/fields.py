@@ -6,6 +6,7 @@ Names follow k8s.io/api; `null` and absent mean the same.
 """
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 from msgspec import Raw, field
@@ -14,6 +15,8 @@ ABSENT = Raw()
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: also for a string that is no UTF-8, and for what is nested a thousand deep."""
 Amounts = dict[str, str | int | float]
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
+"""RFC 3339 with its zone, as the API always writes it: one without could not be put in order with the others."""
 
 
 _LONGEST_NAME = 253  # of a DNS subdomain, the longest name that the API takes for anything
@@ -101,8 +104,8 @@ class BareMeta(Part):
 
 
 class Meta(BareMeta):
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
 
 
 class PodMeta(Meta):
@@ -212,7 +215,7 @@ class Condition(Part):
     type: str = ""
     status: str = ""
     reason: str | None = None
-    last_transition_time: datetime | None = None
+    last_transition_time: Time | None = None
 
 
 class PodCondition(Part):
@@ -231,7 +234,7 @@ class PodStatus(Part):
     phase: str | None = None
     conditions: list[PodCondition] | None = None
     nominated_node_name: str | None = None
-    start_time: datetime | None = None
+    start_time: Time | None = None
     resources: Raw = ABSENT
     allocated_resources: Raw = ABSENT
     container_statuses: list[ContainerStatus] | None = None

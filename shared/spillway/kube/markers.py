@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from spillway.kube.fields import ABSENT, LONGEST_NOTE, UNREADABLE, Part
+from spillway.kube.fields import ABSENT, LONGEST_NOTE, UNREADABLE, Part, Time
 from spillway.model.cluster import Taint
 
 CORDONED = "spillway.io/cordoned"  # label; its value is the plan's id
@@ -32,7 +32,7 @@ class _Fields(Part):
 
 class _Managed(Part):
     manager: str = ""
-    time: datetime | None = None
+    time: Time | None = None
     fields: _Fields | None = msgspec.field(default=None, name="fieldsV1")
 
 
