@@ -1,9 +1,11 @@
 """The fleet snapshot tells what goes on with each group, and who else changes its size, in a bounded number of calls."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,20 +15,21 @@ from moto.eks.models import eks_backends
 
 from functions.snapshot_fleet import app
 from spillway import planner
-from spillway.aws import clients, market
+from spillway.aws import clients, market, reader
 from spillway.aws.table import snapshots
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
 from spillway.model.memory import Memory
 from spillway.model.policy import Policy
 from spillway.model.reason import Code
+from spillway_local import dump, live
 from spillway_local.clock import VirtualClock
 from spillway_local.emulator import fleets
 from spillway_local.emulator.autoscaling import autoscaling
 from spillway_local.emulator.launches import Launches
 from tests.aws import botocore_shapes
 from tests.aws.account import HOME, Account, open_account
-from tests.aws.answers import NOW, group, member, region
+from tests.aws.answers import CLUSTER, NOW, group, member, region
 from tests.builders import cluster, pod
 
 LIFECYCLES = [
@@ -426,3 +429,31 @@ def launch_by(monkeypatch: pytest.MonkeyPatch, versions: Mapping[str, str]) -> N
             yield page
 
     monkeypatch.setattr(clients, "pages", pages)
+
+
+@pytest.mark.feature("FS-06")
+def test_a_dump_holds_it_all_and_is_read_to_the_same_groups(tmp_path: Path) -> None:
+    pool = {"MinSize": 1, "PoolState": "Running"}
+    managed = group("m", tags=EKS, WarmPoolConfiguration=pool, WarmPoolSize=1)
+    with told(
+        group(DesiredCapacity=1),
+        managed,
+        ScalingPolicies=[policy("cpu")],
+        ScheduledUpdateGroupActions=[{"AutoScalingGroupName": "g", "ScheduledActionName": "night", "MinSize": 0}],
+        InstanceRefreshes=[refresh("InProgress")],
+        WarmPools={"m": {"Instances": [member("w", "Warmed:Running")]}},
+        Nodegroups=[nodegroup("UPDATING", "m")],
+    ) as account:
+        found = read(account)
+        live.write_fleet(tmp_path / "fleet", reader.read([HOME], CLUSTER))
+    (tmp_path / "meta.json").write_text(json.dumps({"cluster": CLUSTER, "home_region": HOME, "now": NOW.isoformat()}))
+    (tmp_path / "cluster").mkdir()
+
+    dumped = {one.name: one for one in dump.read(tmp_path).fleet.groups}
+
+    for one in found.groups:
+        again = dumped[one.name]
+        for field in ("warm", "warm_pool", "refresh", "managed", "scaling_policies", "scheduled_actions"):
+            assert getattr(again, field) == getattr(one, field), field
+    assert dumped["g"].refresh
+    assert dumped["m"].warm

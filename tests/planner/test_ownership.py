@@ -340,3 +340,18 @@ def test_a_node_whose_instance_is_no_member_is_no_candidate(lifecycle: str) -> N
 
     assert kept(plan) == {"n": "leaving"}
     assert plan.kept[0].reason.text == f"node n is {lifecycle} in its group"
+
+
+@pytest.mark.feature("SI-17")
+def test_of_several_pods_of_an_autoscaler_the_same_one_is_named_in_whatever_order_they_come() -> None:
+    one = node("n")
+    pods = [
+        pod(f"cluster-autoscaler-5d8b6c7f9-{end}", node="n", cpu=cpu) for end, cpu in (("bbbbb", "100m"), ("aaaaa", "200m"))
+    ]
+
+    told = {texts(plan_for(one, *order, group("g", nodes=[one])), "other_owner")[0] for order in (pods, pods[::-1])}
+
+    assert told == {
+        "Cluster Autoscaler (pod default/cluster-autoscaler-5d8b6c7f9-aaaaa) changes the size of this cluster's groups as "
+        "well: stop it"
+    }

@@ -2,19 +2,11 @@
 
 from collections.abc import Iterable
 
-from spillway.model.cluster import PodState
 from spillway.model.fleet import NodeGroup
 from spillway.model.group_state import ScalingPolicy, ScheduledAction
 from spillway.model.reason import Code, Reason
 from spillway.planner.view import View
 
-# Deployments of other autoscalers, by the end of their name: `release-aws-cluster-autoscaler` is what a chart calls it.
-_RESIZE_GROUPS = {
-    "cluster-autoscaler": "Cluster Autoscaler",
-    "escalator": "Escalator",
-    "kube-aws-autoscaler": "kube-aws-autoscaler",
-}
-_BUY_OUTSIDE_OF_GROUPS = {"karpenter": "Karpenter"}
 _AT_WORK = frozenset({"CREATING", "UPDATING", "DELETING"})  # EKS launches and drains nodes itself
 
 
@@ -49,11 +41,6 @@ def owners(view: View, group: NodeGroup) -> tuple[str, ...]:
     )
 
 
-def autoscalers(view: View) -> tuple[str, ...]:
-    """Others that run in the cluster and resize its groups."""
-    return _running(view, _RESIZE_GROUPS)
-
-
 def warnings(view: View) -> Iterable[Reason]:
     """Each other owner by name: two that change one size undo each other's work."""
     for group in view.groups.values():
@@ -65,14 +52,14 @@ def warnings(view: View) -> Iterable[Reason]:
                 f"group {group.key}: Auto Scaling ends its instances, undrained, after {days:.3g} days (max instance lifetime)"
             )
             yield Reason(code=Code.OTHER_OWNER, text=text)
-    for running in autoscalers(view):
+    for running in view.autoscalers.resize_groups:
         yield Reason(code=Code.OTHER_OWNER, text=f"{running} changes the size of this cluster's groups as well: stop it")
-    for running in _running(view, _BUY_OUTSIDE_OF_GROUPS):
+    for running in view.autoscalers.buy_outside_of_groups:
         yield Reason(code=Code.OTHER_OWNER, text=f"{running} buys nodes, too: both may do so for the same pods")
 
 
 def _foreign(view: View, group: NodeGroup) -> str:
-    found = (*owners(view, group), *autoscalers(view))
+    found = (*owners(view, group), *view.autoscalers.resize_groups)
     return f"{' and '.join(found)} changes its size, and the policy's strict_ownership is on" if found else ""
 
 
@@ -92,19 +79,3 @@ def _when(action: ScheduledAction) -> str:
     if action.recurrence:
         return f"{action.recurrence} {action.time_zone}"
     return f"at {action.starts_at:%Y-%m-%d %H:%M} UTC" if action.starts_at else "once"
-
-
-def _running(view: View, known: dict[str, str]) -> tuple[str, ...]:
-    """`Cluster Autoscaler (pod kube-system/cluster-autoscaler-5d8b6c7f9-x2x4z)`, one Ready pod for each product."""
-    names = tuple(known)
-    found: dict[str, str] = {}
-    for pods in view.cluster.pods:
-        shape = view.shapes[pods.shape]
-        if pods.state is not PodState.BOUND or pods.unready or shape.owner_kind != "ReplicaSet":
-            continue
-        for name in pods.names:
-            deployment = name.rsplit("-", 2)[0]
-            if deployment.endswith(names):
-                product = next(known[one] for one in names if deployment.endswith(one))
-                found.setdefault(product, f"{product} (pod {shape.namespace}/{name})")
-    return tuple(found[product] for product in sorted(found))

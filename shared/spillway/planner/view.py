@@ -13,7 +13,8 @@ from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
 from spillway.model.policy import GroupPolicy, Mode, Policy
 from spillway.model.reason import Reason
-from spillway.planner import taught
+from spillway.planner import autoscalers, taught
+from spillway.planner.autoscalers import Autoscalers
 from spillway.planner.machines import matched
 from spillway.planner.queues import Queue, queues
 
@@ -98,6 +99,11 @@ class View:
     def queues(self) -> Mapping[str, Queue]:
         """Pods without a node, by shape."""
         return queues(self.cluster)
+
+    @cached_property
+    def autoscalers(self) -> Autoscalers:
+        """Others than we that run in the cluster."""
+        return autoscalers.running(self.cluster)
 
     @cached_property
     def is_eks(self) -> bool:
