@@ -1,9 +1,12 @@
 """What an activity tells of a launch that AWS refused, and when."""
 
+import json
+
 import pytest
 
 from spillway.aws import failures
-from spillway.model.fleet import CapacityType, FailureClass, Scope
+from spillway.model.base import decode
+from spillway.model.fleet import CapacityType, FailureClass, LaunchFailure, Scope
 from tests.aws.answers import NOW, activity
 
 ZONAL = (
@@ -60,6 +63,24 @@ def test_a_failure_carries_the_zone_type_and_market_that_the_text_names() -> Non
 
     assert found is not None
     assert (found.zone, found.instance_type, found.capacity_type) == ("us-east-1a", "p3.16xlarge", CapacityType.SPOT)
+
+
+def test_a_zone_that_is_named_by_its_id_is_taken_from_the_activity() -> None:
+    """AWS may say use1-az6, which no group calls its zone."""
+    found = failures.of_activity(activity(ZONAL.replace("us-east-1a)", "use1-az6)")))
+
+    assert found is not None
+    assert (found.failure, found.zone) == (FailureClass.ZONAL_CAPACITY, "us-east-1a")
+
+
+@pytest.mark.parametrize(
+    ("stored", "meant"),
+    [("quota", FailureClass.VCPU_QUOTA), ("configuration", FailureClass.TEMPLATE), ("addresses", FailureClass.ADDRESSES)],
+)
+def test_a_class_that_an_older_version_stored_is_still_read(stored: str, meant: FailureClass) -> None:
+    text = json.dumps({"activity_id": "a", "at": "2026-01-01T12:00:00Z", "failure": stored, "scope": "group", "text": "no"})
+
+    assert decode(text, LaunchFailure).failure is meant
 
 
 def test_details_that_are_no_json_name_no_zone() -> None:

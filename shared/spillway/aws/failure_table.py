@@ -31,7 +31,7 @@ class Row:
 
 
 _TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
-_ZONE = r"[a-z]{2}[a-z0-9-]*-(?:\d[a-z0-9-]*|az\d+)|[a-z]{2,4}\d-az\d+"
+_ZONE = r"[a-z]{2}[a-z0-9-]*-\d[a-z0-9-]*"  # a name; an id (use1-az6) is not what groups call their zones
 _NAMED_TYPE = rf"\W*(?P<type>{_TYPE})"
 _A_ZONE = r"\b(?:Availability|Local|Wavelength) Zone"
 _NAMED_ZONE = rf"(?:\W*(?P<zone>{_ZONE}))?"
@@ -70,6 +70,15 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        FailureClass.LICENCE,
+        Scope.GROUP,
+        codes=("ProductCode", "InvalidLicenseConfiguration", "LicenseConfigurationLimitExceeded"),
+        wordings=(
+            r"accept (?:the )?terms|AWS Marketplace|marketplace",  # [I]
+            r"\blicen[sc]es?\b",
+        ),
+    ),
+    Row(
         FailureClass.SPOT_QUOTA,
         Scope.QUOTA,
         codes=("MaxSpotInstanceCountExceeded", "SpotInstanceCountLimitExceeded", "MaxSpotFleetRequestCountExceeded"),  # [E]
@@ -87,7 +96,7 @@ ROWS: tuple[Row, ...] = (
         wordings=(
             r"\bvCPU\b…\b(?:limit|quota)\b",  # [I]
             r"maximum number of (?:running )?(?:on-demand )?instances|more (?:running )?instances\b…\b(?:limit|quota)\b",  # [O]
-            r"instance\(s\) are already running",  # [D] the limit of instances in the region
+            r"instance\(s\) are already running|\bexceed\w*\b…\brunning\b…\binstances",  # [D]
             r"(?:limit|quota)\b…\brunning\b…\binstances?\b|\brunning\b…\binstances?\b…\b(?:limit|quota)\b",  # [I]
         ),
         market=CapacityType.ON_DEMAND,
@@ -98,7 +107,7 @@ ROWS: tuple[Row, ...] = (
         codes=("VolumeLimitExceeded", "MaxIOPSLimitExceeded", "VolumeIOPSLimitExceeded", "VolumeTypeLimitExceeded"),  # [E] [R]
         wordings=(
             r"\bvolumes?\b…\b(?:limit|quota)\b…\bexceed|\bexceed\w*\b…\bvolumes?\b…\b(?:limit|quota)\b",
-            r"\bvolume limit\b|\b(?:EBS|volume|snapshot) storage (?:limit|quota)|\bIOPS (?:limit|quota)",  # [O]
+            r"\bvolume limit\b|\b\bstorage (?:limit|quota)|\bIOPS (?:limit|quota)",  # [O]
             r"\bmaximum (?:number|amount) of (?:EBS )?(?:volumes|volume storage|gp[23]|io[12])",
         ),
     ),
@@ -143,7 +152,7 @@ ROWS: tuple[Row, ...] = (
             "InvalidCapacityReservationState",
         ),  # [E] [I]
         wordings=(
-            r"\breservation\b…\bdoes not have sufficient\b|\bno (?:\w+ )?capacity (?:block|reservation)s?\b",  # [D]
+            r"\breservation\b…\bdoes not have sufficient\b|\bno\b…\bcapacity (?:block|reservation)s?\b",  # [D]
             r"\bcapacity (?:block|reservation)s?\b…\b(?:not|expired|cancelled|ended|exceeded|full|invalid)\b",  # [D]
         ),
         market=CapacityType.RESERVED,
@@ -249,15 +258,6 @@ ROWS: tuple[Row, ...] = (
         wordings=(r"\bload balancers?\b|\btarget groups?\b",),  # [D]
     ),
     Row(
-        FailureClass.LICENCE,
-        Scope.GROUP,
-        codes=("ProductCode", "InvalidLicenseConfiguration", "LicenseConfigurationLimitExceeded"),
-        wordings=(
-            r"accept (?:the )?terms|AWS Marketplace|marketplace",  # [I]
-            r"\blicen[sc]es?\b",
-        ),
-    ),
-    Row(
         FailureClass.NETWORK,
         Scope.GROUP,
         codes=(
@@ -310,6 +310,7 @@ ROWS: tuple[Row, ...] = (
         wordings=(
             rf"launch (?:template|configuration)s?\b…(?:{_MISSING}|\binvalid\b|fully-formed|version|not authorized)",  # [I]
             r"(?:invalid|unsupported) (?:launch template|user ?data|device name|block device|instance type|parameter)",  # [D]
+            r"invalid availability zone",
             r"device name\b|block device|virtualName|\bdeviceName\b|\buser ?data\b",  # [D]
             r"volume of size\b|\bvolume (?:size|type|iops)\b|\biops\b",  # [I]
             r"\bparameter\b…\b(?:invalid|required|missing|not (?:valid|supported|recognized))",  # [E]
