@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from bench import bursts, cold_start, fleet, peers, reaction, snapshot, tick
+from bench import allocatable, bursts, cold_start, fleet, peers, reaction, snapshot, tick
 from bench.check import Wrong
 from bench.data import Missing
 from bench.figure import Figure
 
 DONE, FAILED, WRONG_USAGE = 0, 1, 2
 FIGURES: Mapping[str, Callable[[], Iterator[Figure]]] = {
+    "allocatable": allocatable.compared,
     "cost_burst_300": partial(bursts.cost, "burst_300"),
     "cost_burst_2000": partial(bursts.cost, "burst_2000"),
     "bound_burst_300": partial(bursts.bound, "burst_300"),

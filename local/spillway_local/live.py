@@ -13,12 +13,13 @@ from spillway.kube import resources
 from spillway.kube.pages import read_list
 from spillway.kube.resources import Resource
 from spillway.kube.session import Answer, Session
+from spillway_local.user_data import told
 
 NEEDED = (resources.NODES, resources.PODS)  # without them there is no dump
 
-# What `kubectl apply` keeps of a whole object, and what an instance is started with. Beside these, values of the
-# environment wherever a pod or its template stands: `env` with a list, as it may be a label's key too.
-SECRET = frozenset({"kubectl.kubernetes.io/last-applied-configuration", "managedFields", "UserData"})
+# What `kubectl apply` keeps of a whole object. Beside these, values of the environment wherever a pod or its template
+# stands: `env` with a list, as it may be a label's key too; and of what an instance is started with all but the kubelet's.
+SECRET = frozenset({"kubectl.kubernetes.io/last-applied-configuration", "managedFields"})
 NODES_SHOW = frozenset({"managedFields"})  # who cordoned them; values stand in them nowhere
 
 
@@ -85,7 +86,9 @@ def _write(file: Path, value: object, shown: frozenset[str] = frozenset()) -> No
 def _open(value: Any, secret: frozenset[str]) -> Any:
     if isinstance(value, Mapping):
         hidden = secret | {"env"} if isinstance(value.get("env"), list) else secret
-        return {key: _open(inner, secret) for key, inner in value.items() if key not in hidden}
+        shown = {key: _open(inner, secret) for key, inner in value.items() if key not in hidden | {"UserData"}}
+        kept = told(value["UserData"]) if isinstance(value.get("UserData"), str) else None
+        return shown | ({"UserData": kept} if kept else {})
     if isinstance(value, list | tuple):
         return [_open(inner, secret) for inner in value]
     return value

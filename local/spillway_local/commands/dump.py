@@ -21,7 +21,8 @@ def register(commands: Subparsers) -> None:
         run,
         summary="write down a cluster and its fleet",
         description="Read a running cluster and its Auto Scaling groups, and write a dump (docs/dump.md). Nothing is changed; "
-        "values of environments, user data, secrets and config maps (but the older autoscaler's priorities) are left out.",
+        "values of environments, secrets, config maps (but the older autoscaler's priorities), and of user data all but what "
+        "it tells the kubelet, are left out.",
     )
     dump.add_argument("folder", type=Path, metavar="DIR", help="a folder that does not exist yet")
     dump.add_argument("--cluster", required=True, metavar="NAME", help="the cluster, as the tags of its groups name it")
