@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from spillway.aws import clients, groups, parallel
 from spillway.aws.memo import Memo
+from spillway.aws.table.instance_types import TypeShelf
 from spillway.errors import AwsUnavailable
 from spillway.telemetry import logger
 
@@ -53,15 +54,7 @@ def _overrides(items: Iterable[Item]) -> list[Item]:
     ]
 
 
-class Shelf(Protocol):
-    """Where types are kept from process to process (`table/instance_types.py`)."""
-
-    def get(self, region: str, names: Iterable[str]) -> Mapping[str, Item]: ...
-
-    def put(self, region: str, items: Iterable[Item]) -> None: ...
-
-
-def instance_types(region: str, names: Iterable[str], shelf: Shelf | None = None) -> list[Item]:
+def instance_types(region: str, names: Iterable[str], shelf: TypeShelf | None = None) -> list[Item]:
     """The types that exist in the region; asked for by filter, since a call that names an unknown type is refused whole.
 
     Those on the `shelf` are not asked for. Raises AwsForbidden or AwsUnavailable.

@@ -20,6 +20,7 @@ from spillway.aws import (
     requirements,
     reservations,
 )
+from spillway.aws.table.instance_types import TypeShelf
 from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 
@@ -36,7 +37,7 @@ def read(
     cluster: str,
     group_names: Iterable[str] = (),
     previous: FleetSnapshot | None = None,
-    shelf: definitions.Shelf | None = None,
+    shelf: TypeShelf | None = None,
 ) -> dict[str, dict[str, Any] | AwsError]:
     """Answers of each region in the form of `fleet.reduce`. `group_names` are `region/name`.
 
@@ -94,7 +95,7 @@ def _read_region(
     cluster: str,
     names: Sequence[str],
     before: Mapping[str, NodeGroup],
-    shelf: definitions.Shelf | None,
+    shelf: TypeShelf | None,
 ) -> dict[str, Any]:
     """In three waves: the groups, what they name, and what that names; in five where attributes stand for types.
 
