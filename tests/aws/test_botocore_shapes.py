@@ -1,4 +1,4 @@
-"""The answers that tests, examples and the emulator give are such as AWS could give."""
+"""The answers that tests and examples give are such as AWS could give."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,7 @@ from spillway_local.dump_files import files
 from tests.aws import botocore_shapes
 
 ROOT = Path(__file__).parents[2]
+RECORDED = sorted((ROOT / "tests/data/aws-recorded").glob("*.json"))
 REGIONS = sorted(path for path in ROOT.glob("examples/*/fleet/*") if path.is_dir())
 
 
@@ -18,6 +19,11 @@ REGIONS = sorted(path for path in ROOT.glob("examples/*/fleet/*") if path.is_dir
 def test_each_example_holds_answers_of_aws(folder: Path) -> None:
     for _, raw in files(folder):
         botocore_shapes.region(json.loads(raw))
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda path: path.stem)
+def test_what_aws_really_answered_passes(file: Path) -> None:
+    botocore_shapes.region(json.loads(file.read_bytes()))
 
 
 def test_a_field_that_aws_does_not_know_is_named() -> None:

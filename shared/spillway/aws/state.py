@@ -1,93 +1,18 @@
-"""What goes on with a group and who else changes its size: AWS's answers, decoded. Pure.
-
-Names and defaults: botocore's service model autoscaling 2011-01-01.
-"""
+"""What goes on with a group and who else changes its size: AWS's answers, decoded. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
-from spillway.aws import shapes
-from spillway.aws.shapes import Shape
+from spillway.aws import shapes, state_shapes
 from spillway.model.fleet import NodeGroup
 from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
 
 REFRESHING = frozenset({"Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress"})
 """Statuses of an instance refresh that still replaces instances, or will."""
-
-
-class _Reuse(Shape, frozen=True):
-    reuse_on_scale_in: bool = False
-
-
-class _WarmPool(Shape, frozen=True):
-    pool_state: str = "Stopped"
-    min_size: int = 0
-    max_group_prepared_capacity: int | None = None
-    instance_reuse_policy: _Reuse = _Reuse()
-    status: str = ""
-
-
-class _Maintenance(Shape, frozen=True):
-    min_healthy_percentage: int | None = None
-    max_healthy_percentage: int | None = None
-
-
-class _ZoneDistribution(Shape, frozen=True):
-    capacity_distribution_strategy: str = "balanced-best-effort"
-
-
-class _Group(Shape, frozen=True):
-    """The part of a DescribeAutoScalingGroups item that does not say what is launched."""
-
-    status: str = ""
-    warm_pool_configuration: _WarmPool | None = None
-    warm_pool_size: int = 0
-    new_instances_protected_from_scale_in: bool = False
-    availability_zone_distribution: _ZoneDistribution = _ZoneDistribution()
-    capacity_rebalance: bool = False
-    max_instance_lifetime: int | None = None  # seconds
-    instance_maintenance_policy: _Maintenance = _Maintenance()
-
-
-class _WarmPoolAnswer(Shape, frozen=True):
-    instances: tuple[shapes.Member, ...] = ()
-
-
-class _Refresh(Shape, frozen=True):
-    auto_scaling_group_name: str
-    instance_refresh_id: str
-    status: str
-    start_time: datetime | None = None
-    percentage_complete: int = 0
-
-
-class _Predictive(Shape, frozen=True):
-    mode: str = "ForecastOnly"
-
-
-class _Policy(Shape, frozen=True):
-    auto_scaling_group_name: str
-    policy_name: str
-    policy_type: str = "SimpleScaling"
-    enabled: bool = True
-    predictive_scaling_configuration: _Predictive = _Predictive()
-
-
-class _Action(Shape, frozen=True):
-    auto_scaling_group_name: str
-    scheduled_action_name: str
-    recurrence: str = ""
-    time_zone: str = "UTC"
-    start_time: datetime | None = None
-    end_time: datetime | None = None
-    min_size: int | None = None
-    max_size: int | None = None
-    desired_capacity: int | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +27,7 @@ class State:
 
     def added(self, group: NodeGroup, item: Mapping[str, Any], before: NodeGroup | None) -> NodeGroup:
         """The group with all that this module knows of it. Raises msgspec.ValidationError, which names the field."""
-        told = shapes.read(item, _Group)
+        told = shapes.read(item, state_shapes.GroupSettings)
         refreshes = self.refreshes
         known = (before.refresh if before else None) if refreshes is None else refreshes.get(group.name)
         healthy = told.instance_maintenance_policy
@@ -134,12 +59,12 @@ def read(
     pools: dict[str, tuple[shapes.Member, ...]] = {}
     problems: list[str] = []
     for name in sorted(warm_pools):
-        found, wrong = shapes.read_all([warm_pools[name]], _WarmPoolAnswer, f"WarmPools.{name}")
+        found, wrong = shapes.read_all([warm_pools[name]], state_shapes.WarmPoolAnswer, f"WarmPools.{name}")
         pools.update((name, pool.instances) for pool in found)
         problems += wrong
-    current, p1 = shapes.read_all(refreshes or (), _Refresh, "InstanceRefreshes")
-    asked, p2 = shapes.read_all(policies, _Policy, "ScalingPolicies")
-    planned, p3 = shapes.read_all(schedules, _Action, "ScheduledUpdateGroupActions")
+    current, p1 = shapes.read_all(refreshes or (), state_shapes.Refresh, "InstanceRefreshes")
+    asked, p2 = shapes.read_all(policies, state_shapes.ScalingPolicy, "ScalingPolicies")
+    planned, p3 = shapes.read_all(schedules, state_shapes.ScheduledAction, "ScheduledUpdateGroupActions")
     going = {one.auto_scaling_group_name: _refresh(one) for one in current if one.status in REFRESHING}
     return State(
         warm=pools,
@@ -165,7 +90,7 @@ def _limit(value: int | None) -> int | None:
     return None if value is None or value < 0 else value
 
 
-def _warm_pool(told: _Group) -> WarmPool | None:
+def _warm_pool(told: state_shapes.GroupSettings) -> WarmPool | None:
     pool = told.warm_pool_configuration
     if pool is None:
         return None
@@ -179,13 +104,13 @@ def _warm_pool(told: _Group) -> WarmPool | None:
     )
 
 
-def _refresh(told: _Refresh) -> InstanceRefresh:
+def _refresh(told: state_shapes.Refresh) -> InstanceRefresh:
     return InstanceRefresh(
         id=told.instance_refresh_id, status=told.status, started_at=told.start_time, percent=told.percentage_complete
     )
 
 
-def _policy(told: _Policy) -> ScalingPolicy:
+def _policy(told: state_shapes.ScalingPolicy) -> ScalingPolicy:
     return ScalingPolicy(
         name=told.policy_name,
         kind=told.policy_type,
@@ -194,7 +119,7 @@ def _policy(told: _Policy) -> ScalingPolicy:
     )
 
 
-def _action(told: _Action) -> ScheduledAction:
+def _action(told: state_shapes.ScheduledAction) -> ScheduledAction:
     return ScheduledAction(
         name=told.scheduled_action_name,
         recurrence=told.recurrence,
