@@ -114,7 +114,8 @@ def test_pods_of_one_template_are_one_shape_and_rules_tell_others_apart(world: W
     db = [pod(f"db-{n}", labels={"app": "db", "pod-template-hash": str(n)}) for n in range(3)]
     seen = world.snapshot(*web, old, *db)
     assert sorted(len(pods.names) for pods in seen.pods) == [1, 3, 3]
-    assert shape_in(seen, "db-0").labels == {"app": "db"}
+    assert shape_in(seen, "db-0").labels == {}
+    assert shape_in(seen, "web-old").labels == {"app": "web", "pod-template-hash": "6"}
 
 
 @pytest.mark.feature("CS-11")

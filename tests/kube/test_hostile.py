@@ -26,8 +26,8 @@ KINDS = sorted(samples())
 DEEP = "[" * 1100 + "]" * 1100
 WRONG = (
     "null", "true", "-1", "1e999999999", "NaN", "1" + "0" * 400, '"\\u0000\\n\\u001b[31m"', '"\\ud800"', '"\xff"', '"1e30"',
-    f'"{"9" * 5000}"', '"9223372036854775808h"', '"10000-01-01T00:00:00Z"', "[]", '[[], null, {}, "a", 1]', "{}",
-    '{"": {"": []}}', '{"a": null, "a": 1}', DEEP,
+    f'"{"9" * 5000}"', '"9223372036854775808h"', '"10000-01-01T00:00:00Z"', '"2026-01-01T00:00:00"', "[]",
+    '[[], null, {}, "a", 1]', "{}", '{"": {"": []}}', '{"a": null, "a": 1}', DEEP,
 )  # fmt: skip
 
 NO_JSON = ("NaN", DEEP, '"\\ud800"')  # no page with these decodes
@@ -228,11 +228,12 @@ class TestSizes:
         assert len(seen.shapes) == 1
         assert all(one.shapes == (seen.shapes[0].id,) for one in seen.budgets)
 
-    def test_a_selector_that_reads_them_makes_a_shape_of_each_and_still_ends(self) -> None:
+    def test_a_selector_that_names_them_all_makes_a_shape_of_each_and_still_ends(self) -> None:
         mine = [pod(f"p{n}", cpu="1", labels={"job": f"j{n}"}) for n in range(20_000)]
-        reads = budget("b")
-        reads["spec"]["selector"] = {"matchExpressions": [{"key": "job", "operator": "Exists"}]}
-        assert len(snapshot_of(*mine, reads).shapes) == 20_000
+        names = budget("b")
+        values = [f"j{n}" for n in range(20_000)]
+        names["spec"]["selector"] = {"matchExpressions": [{"key": "job", "operator": "In", "values": values}]}
+        assert len(snapshot_of(*mine, names).shapes) == 20_000
 
     def test_20000_selectors_of_which_each_reads_a_label_of_its_own(self) -> None:
         budgets = [budget(f"b{n}", **{f"key-{n}": "x"}) for n in range(20_000)]

@@ -14,7 +14,7 @@ from spillway.kube.label_readers import EVERYWHERE, LabelReaders, Reader
 from spillway.kube.objects import Objects
 from spillway.kube.reduce import reduce
 from spillway.model.cluster import ClusterSnapshot
-from spillway.model.selector import Requirement
+from spillway.model.selector import ANY_VALUE, Requirement
 from spillway.planner.rules.requirement import matches
 from tests.kube.objects import NOW, Object, budget, daemon_of, listed, node, pod, shape_of, snapshot_of
 from tests.kube.storage_objects import EBS, claim, in_zones, mounts, volume
@@ -40,6 +40,12 @@ def many(template: Object, count: int, change: Callable[[Object, int], None]) ->
         pods.append(one)
     found.add(listed(*pods, node("n1")))
     return reduce(found, cluster="c", taken_at=NOW)
+
+
+def labels_of(seen: ClusterSnapshot) -> dict[str, dict[str, str]]:
+    """Those that count, by name of pod."""
+    shapes = {shape.id: shape for shape in seen.shapes}
+    return {name: dict(shapes[pods.shape].labels) for pods in seen.pods for name in pods.names}
 
 
 class TestAlike:
@@ -116,10 +122,35 @@ class TestAlike:
 
 
 class TestLabels:
-    def test_they_tell_pods_apart_only_where_a_selector_reads_them(self):
+    def test_they_tell_pods_apart_only_where_a_selector_names_their_values(self):
         web, db = pod("a", labels={"app": "web", "build": "7"}), pod("b", labels={"app": "db", "build": "8"})
         assert len(snapshot_of(web, db).shapes) == 1
-        assert {shape.labels["app"] for shape in snapshot_of(web, db, budget(app="web")).shapes} == {"web", "db"}
+        seen = snapshot_of(web, db, pod("c", labels={"build": "9"}), budget(app="web"))
+        assert labels_of(seen) == {"a": {"app": "web"}, "b": {}, "c": {}}
+
+    @pytest.mark.parametrize(
+        ("operator", "values", "kept"),
+        [
+            ("In", ["other"], {}),
+            ("NotIn", ["other"], {}),
+            ("Exists", [], {"instance": ANY_VALUE}),
+            ("DoesNotExist", [], {"instance": ANY_VALUE}),
+        ],
+    )
+    def test_values_that_no_selector_names_are_alike(self, operator: str, values: list[str], kept: dict[str, str]):
+        """A selector that reads whether a label is there tells it only from none."""
+        reads = budget("b")
+        reads["spec"]["selector"] = {"matchExpressions": [{"key": "instance", "operator": operator, "values": values}]}
+        (shape,) = snapshot_of(*(pod(f"p{n}", labels={"instance": f"i-{n}"}) for n in range(50)), reads).shapes
+        assert shape.labels == kept
+
+    def test_one_that_is_there_is_told_from_none_and_from_one_that_is_named(self):
+        exists, named = ({"key": "tier", "operator": "Exists"}, {"key": "tier", "operator": "NotIn", "values": ["front"]})
+        budgets = [budget("one"), budget("two")]
+        for one, expression in zip(budgets, (exists, named), strict=True):
+            one["spec"]["selector"] = {"matchExpressions": [expression]}
+        seen = snapshot_of(pod("a", labels={"tier": "back"}), pod("b", labels={"tier": "front"}), pod("c"), *budgets)
+        assert labels_of(seen) == {"a": {"tier": ANY_VALUE}, "b": {"tier": "front"}, "c": {}}
 
     def test_a_service_reads_none(self):
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": {"app": "web"}}}
@@ -168,7 +199,7 @@ class TestLabels:
         seen = snapshot_of(web, *others)
         assert {tuple(shape.labels.items()) for shape in seen.shapes} == {
             (("app", "web"), ("pod-template-hash", "7")),
-            (("app", "db"),),
+            (),
         }
 
     def test_a_pod_keeps_those_that_its_own_rule_takes_over(self):
@@ -176,7 +207,7 @@ class TestLabels:
         spread = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["rev"]}
         spread["labelSelector"] = {"matchLabels": {"app": "web"}}
         one = pod("a", labels={"app": "db", "rev": "7"}, spec={"topologySpreadConstraints": [spread]})
-        assert shape_of(one).labels == {"app": "db", "rev": "7"}
+        assert shape_of(one).labels == {"rev": "7"}
 
 
 KEYS, VALUES = ("app", "rev", "tier", "pod-template-hash"), ("a", "b", "c")
@@ -186,23 +217,31 @@ requirement = st.one_of(
         Requirement,
         key=st.sampled_from(KEYS),
         operator=st.sampled_from(["In", "NotIn"]),
-        values=st.lists(st.sampled_from(VALUES), min_size=1, max_size=2).map(tuple),
+        values=st.lists(st.sampled_from([*VALUES, ANY_VALUE]), min_size=1, max_size=2).map(tuple),
     ),
     st.builds(Requirement, key=st.sampled_from(KEYS), operator=st.sampled_from(["Exists", "DoesNotExist"])),
 )
 readers = st.lists(
-    st.builds(Reader, st.sampled_from([EVERYWHERE, "here", "there"]), st.lists(requirement, max_size=3).map(tuple)), max_size=4
+    st.builds(
+        Reader,
+        st.sampled_from([(EVERYWHERE,), ("here",), ("there",), ("there", "here")]),
+        st.lists(requirement, max_size=3).map(tuple),
+        st.lists(st.sampled_from(KEYS), max_size=1).map(tuple),
+    ),
+    max_size=4,
 )
 
 
 @given(readers, labels)
 def test_every_selector_says_the_same_of_the_labels_that_are_kept(found: list[Reader], given_labels: dict[str, str]):
+    """Also one that names what stands for any value, which an API server of old may have let in."""
     kept = LabelReaders(found).kept("here", given_labels, frozenset())
-    assert kept.items() <= given_labels.items()
+    assert all(value in (given_labels[key], ANY_VALUE) for key, value in kept.items())
     for reader in found:
-        if reader.namespace in (EVERYWHERE, "here"):
+        if not {EVERYWHERE, "here"}.isdisjoint(reader.namespaces):
             verdicts = [all(matches(one, those) for one in reader.selector) for those in (given_labels, kept)]
             assert verdicts[0] == verdicts[1]
+            assert not verdicts[0] or all(kept.get(key) == given_labels.get(key) for key in reader.keys)
 
 
 class TestLargeClusters:
@@ -258,17 +297,16 @@ class TestLargeClusters:
             (EBS, 1, "")
         }
 
-    def test_a_selector_that_reads_the_label_of_each_pod_of_one_template(self):
-        """Only the pods that it chooses are told apart by it: a 300th of them."""
+    def test_a_rule_that_reads_the_label_of_each_pod_of_one_template(self):
+        """Only the pods that its selector chooses are told apart by it, a 300th of them, and the pod that has the rule."""
 
         def label(one: Object, number: int) -> None:
             one["metadata"]["labels"]["index"] = f"v-{number}"
             if number == 0:
-                chosen = {"matchLabels": {"app": "app-7"}, "matchExpressions": [{"key": "index", "operator": "Exists"}]}
-                one["spec"] |= anti(app="app-0", labelSelector=chosen)
+                one["spec"] |= anti(app="app-7", matchLabelKeys=["index"])
 
-        shapes = len(self.cluster(label).shapes)
-        assert self.TEMPLATES < shapes <= self.TEMPLATES + self.COPIES // self.TEMPLATES + 1
+        of_one = -(-(self.COPIES - 7) // self.TEMPLATES)
+        assert len(self.cluster(label).shapes) == self.TEMPLATES - 1 + of_one + 1
 
     def test_an_annotation_and_a_token_volume_of_each_pod(self):
         def noise(one: Object, number: int) -> None:

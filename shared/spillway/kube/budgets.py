@@ -5,6 +5,7 @@ Source: k8s.io/api/policy/v1/types.go; the eviction's own checks are in pkg/regi
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from msgspec import Raw
 from spillway.kube import fields
 from spillway.kube.label_readers import Reader
 from spillway.kube.scheduling import requirements
+from spillway.model.base import Labels
 from spillway.model.cluster import PodShape
 from spillway.model.selector import Requirement
 from spillway.model.workloads import Budget
@@ -70,21 +72,52 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], SeenBudget]:
 
 def readers(found: Iterable[SeenBudget]) -> Iterator[Reader]:
     """The labels of pods that they read."""
-    return (Reader(one.budget.namespace, one.selector) for one in found if one.selector is not None)
+    return (Reader((one.budget.namespace,), one.selector) for one in found if one.selector is not None)
 
 
 def budgets(found: Mapping[tuple[str, str], SeenBudget], shapes: Iterable[PodShape]) -> Iterator[Budget]:
     """By namespace and name, with the shapes that they select; two may select the same."""
-    labelled: dict[tuple[str, str, str], list[PodShape]] = defaultdict(list)
-    spaces: dict[str, list[PodShape]] = defaultdict(list)
+    spaces: dict[str, _Space] = defaultdict(_Space)
     for shape in shapes:
-        spaces[shape.namespace].append(shape)
-        for key, value in shape.labels.items():
-            labelled[shape.namespace, key, value].append(shape)
+        spaces[shape.namespace].add(shape)
     for _, (selector, budget) in sorted(found.items()):
-        likely = spaces[budget.namespace] if selector is not None else []
-        # Looking at every shape for every budget would take minutes where there are thousands of both.
-        if named := next((one for one in selector or () if one.operator == "In"), None):
-            likely = [one for value in named.values for one in labelled.get((budget.namespace, named.key, value), ())]
-        chosen = (shape.id for shape in likely if all(matches(one, shape.labels) for one in selector or ()))
-        yield msgspec.structs.replace(budget, shapes=tuple(sorted(chosen)))
+        chosen = spaces[budget.namespace].chosen(selector) if selector is not None else ()
+        yield msgspec.structs.replace(budget, shapes=chosen)
+
+
+class _Alike(NamedTuple):
+    """Shapes of equal labels, by id."""
+
+    labels: Labels
+    ids: list[str]
+
+
+class _Space:
+    """The shapes of one namespace. Looking at every shape for every budget would take minutes where there are thousands of
+    both: equal labels are judged once, equal selectors once, and of a selector's `In` the rarest says which to look at.
+    """
+
+    def __init__(self) -> None:
+        self._alike: dict[tuple[tuple[str, str], ...], _Alike] = {}
+        self._labelled: dict[tuple[str, str], list[_Alike]] = defaultdict(list)
+        self._chosen: dict[tuple[Requirement, ...], tuple[str, ...]] = {}
+
+    def add(self, shape: PodShape) -> None:
+        labels = tuple(sorted(shape.labels.items()))
+        if labels not in self._alike:
+            alike = self._alike[labels] = _Alike(shape.labels, [])
+            for label in labels:
+                self._labelled[label].append(alike)
+        self._alike[labels].ids.append(shape.id)
+
+    def chosen(self, selector: tuple[Requirement, ...]) -> tuple[str, ...]:
+        """Ids of those that it selects, in order."""
+        if selector not in self._chosen:
+            found = (one.ids for one in self._likely(selector) if all(matches(r, one.labels) for r in selector))
+            self._chosen[selector] = tuple(sorted(chain.from_iterable(found)))
+        return self._chosen[selector]
+
+    def _likely(self, selector: tuple[Requirement, ...]) -> Iterable[_Alike]:
+        having = ([self._labelled.get((r.key, value), ()) for value in {*r.values}] for r in selector if r.operator == "In")
+        rarest = min(having, key=lambda lists: sum(map(len, lists)), default=[self._alike.values()])
+        return chain.from_iterable(rarest)

@@ -5,6 +5,7 @@ for: a cluster need not have that controller.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -71,8 +72,10 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], _Spec]:
 
 def wanted(of: Of) -> list[Wanted]:
     """All buffers by namespace and name; `of` gives the kept objects of a kind."""
+    scaled = _Scaled(of)
     return [
-        _resolved(of, namespace, name, spec) for (namespace, name), spec in sorted(of(KIND).items(), key=lambda one: one[0])
+        _resolved(of, scaled, namespace, name, spec)
+        for (namespace, name), spec in sorted(of(KIND).items(), key=lambda one: one[0])
     ]
 
 
@@ -90,7 +93,7 @@ def buffers(found: Iterable[Wanted], shape_of: ShapeOf) -> Iterable[CapacityBuff
             yield CapacityBuffer(namespace=one.namespace, name=one.name, shape=shape, pods=pods)
 
 
-def _resolved(of: Of, namespace: str, name: str, spec: _Spec) -> Wanted:
+def _resolved(of: Of, scaled: "_Scaled", namespace: str, name: str, spec: _Spec) -> Wanted:
     if spec.provisioning_strategy not in (None, "", STRATEGY):
         return Wanted(namespace, name, spec, problem=f"its strategy {spec.provisioning_strategy} is not {STRATEGY}")
     if spec.pod_template_ref:
@@ -99,35 +102,50 @@ def _resolved(of: Of, namespace: str, name: str, spec: _Spec) -> Wanted:
         return Wanted(namespace, name, spec, template, problem="" if template else missing)
     if spec.scalable_ref is None:
         return Wanted(namespace, name, spec, problem="it names neither a pod template nor what it scales with")
-    return _scaled(of, namespace, name, spec, spec.scalable_ref)
+    template, scale, problem = scaled.of(namespace, spec.scalable_ref)
+    return Wanted(namespace, name, spec, template, scale, problem)
 
 
-def _scaled(of: Of, namespace: str, name: str, spec: _Spec, ref: _Scalable) -> Wanted:
-    kind = kind_in(f"{ref.api_group}/", ref.kind)
-    found: Controller | None = None
-    if kind == "Deployment":
-        found = _newest(of, namespace, ref.name)
-    elif kind in _SCALABLE:
-        found = of(kind).get((namespace, ref.name))
-    else:
-        return Wanted(namespace, name, spec, problem=f"what a {kind} makes pods of is not read")
-    if found is None or not found.template:
-        return Wanted(namespace, name, spec, problem=f"there is no {kind} {namespace}/{ref.name}")
-    try:
-        template = shape_of_template(namespace, found.template, "")
-    except fields.UNREADABLE as error:
-        return Wanted(namespace, name, spec, problem=f"the template of {kind} {namespace}/{ref.name} does not read: {error}")
-    return Wanted(namespace, name, spec, template, found.replicas if found.wanted is None else found.wanted)
+class _Scaled:
+    """What buffers scale with. A thousand buffers may name one object: each is looked for and read once."""
 
+    def __init__(self, of: Of) -> None:
+        self._of = of
+        self._known: dict[tuple[str, str, str], tuple[Template | None, int | None, str]] = {}
 
-def _newest(of: Of, namespace: str, deployment: str) -> Controller | None:
-    """The ReplicaSet of a Deployment's newest revision, which has its template."""
-    sets = [
-        found
-        for (where, _), found in of("ReplicaSet").items()
-        if where == namespace and found.owner and (found.owner.kind, found.owner.name) == ("Deployment", deployment)
-    ]
-    return max(sets, key=lambda found: found.revision, default=None)
+    def of(self, namespace: str, ref: _Scalable) -> tuple[Template | None, int | None, str]:
+        """Its template, how many pods it wants, and what is wrong with it."""
+        kind = kind_in(f"{ref.api_group}/", ref.kind)
+        key = (kind, namespace, ref.name)
+        if key not in self._known:
+            self._known[key] = self._read(*key)
+        return self._known[key]
+
+    def _read(self, kind: str, namespace: str, name: str) -> tuple[Template | None, int | None, str]:
+        found: Controller | None = None
+        if kind == "Deployment":
+            found = self._newest.get((namespace, name))
+        elif kind in _SCALABLE:
+            found = self._of(kind).get((namespace, name))
+        else:
+            return None, None, f"what a {kind} makes pods of is not read"
+        if found is None or not found.template:
+            return None, None, f"there is no {kind} {namespace}/{name}"
+        try:
+            template = shape_of_template(namespace, found.template, "")
+        except fields.UNREADABLE as error:
+            return None, None, f"the template of {kind} {namespace}/{name} does not read: {error}"
+        return template, found.replicas if found.wanted is None else found.wanted, ""
+
+    @cached_property
+    def _newest(self) -> Mapping[tuple[str, str], Controller]:
+        """The ReplicaSet of each Deployment's newest revision, which has its template."""
+        newest: dict[tuple[str, str], Controller] = {}
+        for (namespace, _), found in self._of("ReplicaSet").items():
+            if found.owner and found.owner.kind == "Deployment":
+                key = (namespace, found.owner.name)
+                newest[key] = max(newest.get(key, found), found, key=lambda one: one.revision)
+        return newest
 
 
 def _pods(spec: _Spec, scale: int | None, requests: Resources) -> int:

@@ -29,13 +29,11 @@ def read(raw: Raw | bytes) -> tuple[tuple[str, str], Mapping[str, str]]:
 
 def namespaces(found: Mapping[tuple[str, str], Mapping[str, str]], shapes: Iterable[PodShape]) -> Iterator[Namespace]:
     """By name, with the labels that a rule of some shape reads."""
-    keys = sorted(
-        {
-            requirement.key
-            for shape in shapes
-            for term in (*shape.pod_affinity, *shape.pod_anti_affinity)
-            for requirement in term.namespace_selector or ()
-        }
-    )
+    keys = {
+        requirement.key
+        for shape in shapes
+        for term in (*shape.pod_affinity, *shape.pod_anti_affinity)
+        for requirement in term.namespace_selector or ()
+    }
     for (_, name), labels in sorted(found.items(), key=lambda one: one[0]):
-        yield Namespace(name=name, labels={key: labels[key] for key in keys if key in labels})
+        yield Namespace(name=name, labels={key: labels[key] for key in sorted(labels.keys() & keys)})

@@ -14,8 +14,8 @@ from spillway.kube.objects import Objects, paused_gc, unreadable
 from spillway.kube.pod_sets import pod_sets
 from spillway.kube.recipes import Recipe, Template
 from spillway.kube.shapes import Shapes
+from spillway.kube.template_shapes import TemplateShapes
 from spillway.kube.volumes import Resolver
-from spillway.model.base import Resources
 from spillway.model.cluster import ClusterSnapshot, Node, UnreadNode
 from spillway.model.reason import Code, Reason
 
@@ -44,15 +44,12 @@ def reduce(
         ]
         shapes = Shapes(_recipes(objects, templates), budgets.readers(disruption_budgets.values()), label_keys)
 
-        def shape_of(namespace: str, template: Template) -> tuple[str, Resources]:
-            shape = shapes.of_template(template, resolver.needs(namespace, template.volumes, ""))
-            return shape.id, shape.requests
-
+        of_templates = TemplateShapes(shapes, resolver)
         together = Gangs(objects.of)
         pods = tuple(pod_sets(objects, shapes, resolver, together, taken_at, warnings))
-        kept_free = tuple(buffers.buffers(wanted, shape_of))
-        everywhere = tuple(daemons.daemons(daemon_sets, lambda *daemon: shape_of(*daemon)[0], warnings))
-        asked = tuple(provisioning.requests(objects.of, shape_of))
+        kept_free = tuple(buffers.buffers(wanted, of_templates.of))
+        everywhere = tuple(daemons.daemons(daemon_sets, lambda *daemon: of_templates.of(*daemon)[0], warnings))
+        asked = tuple(provisioning.requests(objects.of, of_templates.of))
         warnings += [unreadable(f"capacitybuffer {one.namespace}/{one.name}", one.problem) for one in kept_free if one.problem]
         warnings += [unreadable(f"provisioningrequest {one.namespace}/{one.name}", one.problem) for one in asked if one.problem]
         found = shapes.all()

@@ -2,6 +2,10 @@
 
 from spillway.model.base import Model
 
+ANY_VALUE = "*"
+"""Stands for the value of a pod's label of which rules read only that it is there. No label may have it, as "*" is no
+character of a label's value (k8s.io/apimachinery/pkg/util/validation, IsValidLabelValue)."""
+
 
 class Requirement(Model, frozen=True):
     """One selector expression; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt."""
