@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from spillway.aws import tasks
+from spillway.aws import fleet_role, tasks
 from spillway.aws.scaling import ending, returning
 from spillway.aws.table import leases
+from spillway.env import env
 from spillway.model.plan import ScaleIn
 from spillway.telemetry import Metric, emit, logger
 
@@ -42,6 +43,7 @@ class Event(BaseModel):
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`status` says where the workflow goes on; `reason` is for people."""
     asked = tasks.parse("scale_in", Event, {"event": event}).event
+    fleet_role.take_on(env())
     done = {Metric.INSTANCES_ENDED: 0, Metric.NODES_GIVEN_BACK: 0}
     match asked:
         case Terminate():

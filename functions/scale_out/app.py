@@ -5,9 +5,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from spillway.aws import tasks
+from spillway.aws import fleet_role, tasks
 from spillway.aws.scaling import raising
 from spillway.aws.scaling.raising import Raised
+from spillway.env import env
 from spillway.errors import PlanStale
 from spillway.telemetry import Metric, emit, logger
 
@@ -26,6 +27,7 @@ class Event(tasks.AskedOfRegion):
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`raised` nodes; `spill`: what is to be raised in which region because groups here are full."""
     asked = tasks.parse("scale_out", Event, event)
+    fleet_role.take_on(env())
     raised = _requests(asked) if asked.requests else _steps(asked)
     emit(asked.cluster, {Metric.NODES_REQUESTED: raised.nodes}, asked.region)
     spill = [{"region": region, "requests": ids} for region, ids in sorted(raised.spill.items())]

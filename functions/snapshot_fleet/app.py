@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from spillway import clock
-from spillway.aws import fleet, reader
+from spillway.aws import fleet, fleet_role, reader
 from spillway.aws.table import Table, settings, snapshots
 from spillway.aws.table.instance_types import TypeShelf
 from spillway.env import env
@@ -29,6 +29,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
         problems = tuple((".".join(map(str, one["loc"])), one["msg"]) for one in error.errors())
         raise EventError("snapshot_fleet", problems) from error
     start_at_zero(env().cluster, env().regions)
+    fleet_role.take_on(env())
     table = Table(env().table, env().cluster)
     before = _previous(table)
     now = clock.utcnow()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from spillway.aws import tasks, workflow
+from spillway.aws import fleet_role, tasks, workflow
 from spillway.aws.scaling import judging
 from spillway.aws.table import Table, waits
 from spillway.env import env
@@ -35,6 +35,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     asked = tasks.parse("verify_instances", Event, {"event": event}).event
     if isinstance(asked, Wait):
         return _wait(asked)
+    fleet_role.take_on(env())
     task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.OUT)
     found = judging.judge(task, asked.region)
     emit(asked.cluster, {Metric.NODES_REFUSED: found.refused, Metric.NODES_GIVEN_BACK: found.given_back}, asked.region)

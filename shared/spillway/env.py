@@ -20,7 +20,8 @@ class Env:
     """`regions` has the home region first. `group_names` are `region/name` of groups that no tag marks.
 
     `access` says how to reach the API server: `eks`, or the ARN of a secret (see aws/access.py). `cluster_role` is the ARN of
-    the role in the account of the EKS cluster, "" where that is our own. `watch_mode`: see docs/watch-mode.md.
+    the role in the account of the EKS cluster, `fleet_role` of that in the account of the groups, "" where that is our own.
+    `watch_mode`: see docs/watch-mode.md.
     """
 
     cluster: str
@@ -32,6 +33,7 @@ class Env:
     group_names: tuple[str, ...]
     cluster_role: str = ""
     watch_mode: bool = False
+    fleet_role: str = ""
 
 
 def _required(variable: str) -> str:
@@ -60,4 +62,5 @@ def env() -> Env:
         group_names=_list("SPILLWAY_GROUP_NAMES"),
         cluster_role=os.environ.get("SPILLWAY_CLUSTER_ROLE_ARN", ""),
         watch_mode=os.environ.get("SPILLWAY_WATCH_MODE", "off") == "on",
+        fleet_role=os.environ.get("SPILLWAY_FLEET_ROLE_ARN", ""),
     )

@@ -10,7 +10,10 @@ from functions.intake import app
 from spillway_local.cloudformation import ROOT, load, resources
 
 REGION = "template-region.yaml"
-BUS = "arn:${AWS::Partition}:events:${HomeRegion}:${AWS::AccountId}:event-bus/default"
+BUS = [
+    "arn:${AWS::Partition}:events:${HomeRegion}:${Account}:event-bus/default",
+    {"Account": {"Fn::If": ["IsFarAccount", {"Ref": "HomeAccount"}, {"Ref": "AWS::AccountId"}]}},
+]
 
 
 def rules(template: str) -> dict[str, dict[str, Any]]:
@@ -43,7 +46,19 @@ def test_events_go_to_the_home_region_and_the_role_may_do_nothing_else() -> None
 def test_a_forwarder_in_the_home_region_is_refused() -> None:
     """Its own rules would match again what it forwards to its own bus, for ever."""
     (assertion,) = load(REGION)["Rules"]["NotAtHome"]["Assertions"]
-    assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeRegion"}, {"Ref": "AWS::Region"}]}]}
+    elsewhere = {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeRegion"}, {"Ref": "AWS::Region"}]}]}
+    another_account = {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeAccount"}, ""]}]}
+    assert assertion["Assert"] == {"Fn::Or": [elsewhere, another_account]}
+    (own,) = load(REGION)["Rules"]["NotTheOwnAccount"]["Assertions"]
+    assert own["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "HomeAccount"}, {"Ref": "AWS::AccountId"}]}]}
+
+
+def test_the_account_of_the_groups_may_send_its_events_and_no_other() -> None:
+    policy = resources("AWS::Events::EventBusPolicy")["FleetEvents"]
+    account = {"Fn::Select": [4, {"Fn::Split": [":", {"Ref": "FleetRoleArn"}]}]}
+    assert policy["Statement"]["Principal"]["AWS"]["Fn::Sub"][1] == {"Account": account}
+    assert policy["Statement"]["Action"] == "events:PutEvents"
+    assert load()["Resources"]["FleetEvents"]["Condition"] == "HasFleetRole"
 
 
 @pytest.mark.feature("EV-05")

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from spillway.aws.table import keys
-from spillway_local import callgraph, calls, cloudformation
+from spillway_local import callgraph, calls, cloudformation, iam
 from spillway_local.cloudformation import ROOT, load, resources
 
 FUNCTIONS = resources("AWS::Serverless::Function")
@@ -54,6 +54,7 @@ def test_a_parameter_says_what_it_is_and_what_it_takes(name: str) -> None:
             ["", "EKS", "x"],
         ),
         ("ClusterRoleArn", ["", "arn:aws:iam::222222222222:role/spillway"], ["spillway", "arn:aws:iam::2:role/spillway"]),
+        ("FleetRoleArn", ["", "arn:aws:iam::222222222222:role/teams/fleet"], ["fleet", "arn:aws:iam::2:role/fleet"]),
         ("Regions", ["", "us-east-2", "us-east-2,us-gov-west-1"], ["us-east-2, us-west-2", "us-east-2,", "mars"]),
         ("GroupNames", ["", "us-east-1/workers", "us-east-1/a b,us-west-2/c"], ["workers", "us-east-1/a,"]),
         ("AlarmTopic", ["", "arn:aws:sns:us-east-1:123456789012:alarms"], ["alarms"]),
@@ -243,6 +244,14 @@ def test_a_cluster_of_another_account_is_reached_by_its_role_and_nothing_else() 
     assert without["Action"] == ["eks:DescribeCluster"]
     assert {"Fn::Not": [{"Condition": "HasClusterRole"}]} in load()["Conditions"]["HasAccessEntries"]["Fn::And"]
     assert ENVIRONMENT["SPILLWAY_CLUSTER_ROLE_ARN"] == {"Ref": "ClusterRoleArn"}
+
+
+@pytest.mark.feature("FS-01")
+@pytest.mark.parametrize("function", ["snapshot_fleet", "scale_out", "verify_instances", "scale_in"])
+def test_groups_of_another_account_are_reached_by_their_role(function: str) -> None:
+    (statement,) = [one for one in iam.statements(iam.role(function)) if one.get("Sid") == "AssumeFleetRole"]
+    assert (statement["Action"], statement["Resource"]) == (["sts:AssumeRole"], {"Ref": "FleetRoleArn"})
+    assert ENVIRONMENT["SPILLWAY_FLEET_ROLE_ARN"] == {"Ref": "FleetRoleArn"}
 
 
 def test_a_cluster_without_access_entries_is_told_the_lines_of_its_config_map() -> None:

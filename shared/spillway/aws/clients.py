@@ -5,14 +5,15 @@ is not used: its client-side limiter blocks all threads of a client, in a functi
 Source: botocore, docs/source/guide/retries and botocore.config.Config.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
 import boto3
+import botocore.session
 from botocore.config import Config
-from botocore.credentials import Credentials
+from botocore.credentials import CredentialProvider, CredentialResolver, Credentials
 from botocore.exceptions import BotoCoreError, ClientError
 
 from spillway.errors import AwsForbidden, AwsUnavailable
@@ -23,12 +24,38 @@ _PREFIXES = {"service-quotas": "servicequotas"}  # IAM's name of a service, wher
 
 DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "UnauthorizedAccess"})
 
-_clients: dict[tuple[str, str], Any] = {}
+FLEET = frozenset({"autoscaling", "cloudwatch", "ec2", "eks", "resource-groups", "service-quotas"})
+"""Services that are asked about groups and what belongs to them, so in the account of the fleet."""
+
+_clients: dict[tuple[str, str, str], Any] = {}  # by the role that asks, service and region
 _lock = Lock()  # clients are safe to share between threads, making them is not (boto3, guide/clients)
+_roles: dict[str, boto3.Session] = {}
+_fleet_role = ""
 
 
-def client(service: str, region: str, credentials: Credentials | None = None) -> Any:
-    """The one client of `service` in `region`, as in `client("autoscaling", "us-east-1")`.
+def act_as(role: str, credentials: Callable[[], Credentials]) -> None:
+    """Has the fleet's services asked as `role`, whose `credentials` renew themselves; "": as ourselves."""
+    global _fleet_role  # noqa: PLW0603
+    with _lock:
+        if role and role not in _roles:
+            session = botocore.session.get_session()
+            session.register_component("credential_provider", CredentialResolver([_Provider(credentials)]))
+            _roles[role] = boto3.Session(botocore_session=session)
+        _fleet_role = role
+
+
+class _Provider(CredentialProvider):
+    METHOD = "fleet-role"
+
+    def __init__(self, credentials: Callable[[], Credentials]) -> None:
+        self._credentials = credentials
+
+    def load(self) -> Credentials:
+        return self._credentials()
+
+
+def client(service: str, region: str, credentials: Credentials | None = None, fleet: bool = False) -> Any:
+    """The one client of `service` in `region`, as in `client("autoscaling", "us-east-1")`; `fleet`: in the fleet's account.
 
     With `credentials` that are not our own a new one, which is not kept, as they end.
     """
@@ -38,18 +65,21 @@ def client(service: str, region: str, credentials: Credentials | None = None) ->
                 service, region_name=region, config=_config(), aws_access_key_id=credentials.access_key,
                 aws_secret_access_key=credentials.secret_key, aws_session_token=credentials.token,
             )  # fmt: skip
-    key = (service, region)
+    role = _fleet_role if fleet else ""
+    key = (role, service, region)
     if key not in _clients:
         with _lock:
             if key not in _clients:
-                _clients[key] = boto3.client(service, region_name=region, config=_config())  # type: ignore[call-overload]
+                make = _roles[role].client if role else boto3.client
+                _clients[key] = make(service, region_name=region, config=_config())  # type: ignore[call-overload]
     return _clients[key]
 
 
 def clear() -> None:
-    """Forgets all clients; for tests that change credentials or endpoints."""
+    """Forgets all clients and roles; for tests that change credentials or endpoints."""
     with _lock:
         _clients.clear()
+        _roles.clear()
 
 
 def _config() -> Config:
@@ -88,11 +118,11 @@ def action_of(service: str, region: str, operation: str) -> str:
 def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:
     """One call; raises AwsForbidden or AwsUnavailable."""
     with asking(region, action_of(service, region, operation)):
-        answer: dict[str, Any] = getattr(client(service, region), operation)(**request)
+        answer: dict[str, Any] = getattr(client(service, region, fleet=service in FLEET), operation)(**request)
         return answer
 
 
 def pages(service: str, region: str, operation: str, **request: Any) -> Iterator[Mapping[str, Any]]:
     """All pages of a call, one at a time; raises AwsForbidden or AwsUnavailable."""
     with asking(region, action_of(service, region, operation)):
-        yield from client(service, region).get_paginator(operation).paginate(**request)
+        yield from client(service, region, fleet=service in FLEET).get_paginator(operation).paginate(**request)

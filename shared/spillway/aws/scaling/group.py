@@ -97,7 +97,7 @@ def _weight(raw: Mapping[str, Any]) -> int:
 def set_desired(group: GroupNow, desired: int) -> None:
     """Raises Rejected, AwsForbidden or AwsUnavailable. Called under the group's lease only."""
     with _changing(group.region, "autoscaling:SetDesiredCapacity"):
-        clients.client("autoscaling", group.region).set_desired_capacity(
+        clients.client("autoscaling", group.region, fleet=True).set_desired_capacity(
             AutoScalingGroupName=group.name, DesiredCapacity=desired, HonorCooldown=False
         )
 
@@ -105,7 +105,7 @@ def set_desired(group: GroupNow, desired: int) -> None:
 def terminate(group: GroupNow, instance_id: str) -> None:
     """Ends a member and lowers desired by one. Raises Rejected, AwsForbidden or AwsUnavailable."""
     with _changing(group.region, "autoscaling:TerminateInstanceInAutoScalingGroup"):
-        clients.client("autoscaling", group.region).terminate_instance_in_auto_scaling_group(
+        clients.client("autoscaling", group.region, fleet=True).terminate_instance_in_auto_scaling_group(
             InstanceId=instance_id, ShouldDecrementDesiredCapacity=True
         )
 
