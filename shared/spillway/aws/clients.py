@@ -35,7 +35,7 @@ _fleet_role = ""
 
 def act_as(role: str, credentials: Callable[[], Credentials]) -> None:
     """Has the fleet's services asked as `role`, whose `credentials` renew themselves; "": as ourselves."""
-    global _fleet_role  # noqa: PLW0603
+    global _fleet_role
     with _lock:
         if role and role not in _roles:
             session = botocore.session.get_session()
