@@ -19,8 +19,6 @@ WITHOUT_RESOURCE = {
     "autoscaling:DescribeScalingActivities",
     "autoscaling:DescribeScheduledActions",
     "autoscaling:DescribeWarmPool",
-    "autoscaling:DescribeScheduledActions",
-    "autoscaling:DescribeWarmPool",
     "cloudwatch:GetMetricData",
     "dynamodb:ListStreams",
     "ec2:AssignPrivateIpAddresses",
