@@ -9,6 +9,7 @@ from spillway import clock
 from spillway.aws import fleet, fleet_role, reader
 from spillway.aws.table import Table, settings, snapshots
 from spillway.aws.table.instance_types import TypeShelf
+from spillway.aws.table.prices import PriceShelf
 from spillway.env import env
 from spillway.errors import AwsError, EventError, NotFound
 from spillway.model.fleet import FailureClass, FleetSnapshot, NodeGroup
@@ -33,7 +34,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     table = Table(env().table, env().cluster)
     before = _previous(table)
     now = clock.utcnow()
-    answers = reader.read(env().regions, env().cluster, env().group_names, before, TypeShelf(table))
+    answers = reader.read(env().regions, env().cluster, env().group_names, before, TypeShelf(table), PriceShelf(table))
     silent = {region: answer for region, answer in answers.items() if isinstance(answer, AwsError)}
     if len(silent) == len(answers):
         emit(env().cluster, {**_counts((), before), Metric.REGIONS_UNKNOWN: len(silent), Metric.FLEET_SNAPSHOTS: 0})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spillway import clock
+from spillway.aws.kept import Kept
 from spillway.errors import AwsError, ClusterForbidden
 from spillway.kube import resources
 from spillway.kube.pages import read_list
@@ -73,8 +74,8 @@ def write_fleet(folder: Path, answers: Mapping[str, Mapping[str, Any] | AwsError
         for key, value in found.items():
             if isinstance(value, AwsError):
                 left_out.append(f"{key} are left out: {value}")
-            else:
-                _write(folder / region / f"{key}.json", {key: value})
+                continue
+            _write(folder / region / f"{key}.json", {key: value.value if isinstance(value, Kept) else value})
     return left_out
 
 

@@ -9,6 +9,7 @@ import pytest
 from botocore.stub import Stubber
 
 from spillway.aws import clients, definitions, market
+from spillway.aws.kept import Kept
 from spillway.errors import AwsUnavailable
 from tests.aws.account import HOME, Account, open_account
 from tests.aws.answers import NOW, group
@@ -34,17 +35,18 @@ def ec2(account: Account) -> Iterator[Stubber]:
         stub.assert_no_pending_responses()
 
 
-def product(usd: str) -> str:
+def product(usd: str, name: str = "m5.large") -> str:
     """A price list item as the Pricing API documents it: JSON within a string."""
     dimension = {"unit": "Hrs", "pricePerUnit": {"USD": usd}}
     terms = {"OnDemand": {"SKU.TERM": {"priceDimensions": {"SKU.TERM.RATE": dimension}}}}
-    return json.dumps({"product": {"sku": "SKU"}, "serviceCode": "AmazonEC2", "terms": terms})
+    about = {"sku": "SKU", "attributes": {"instanceType": name}}
+    return json.dumps({"product": about, "serviceCode": "AmazonEC2", "terms": terms})
 
 
 def test_asks_the_pricing_api_for_linux_on_shared_hardware(pricing: Stubber) -> None:
     asked = {
-        "regionCode": "eu-west-3", "instanceType": "m5.large", "operatingSystem": "Linux", "tenancy": "Shared",
-        "preInstalledSw": "NA", "capacitystatus": "Used", "marketoption": "OnDemand",
+        "regionCode": "eu-west-3", "operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA",
+        "capacitystatus": "Used", "marketoption": "OnDemand", "instanceType": "m5.large",
     }  # fmt: skip
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in asked.items()]
     request = {"ServiceCode": "AmazonEC2", "Filters": filters}
@@ -62,15 +64,30 @@ def test_a_price_is_asked_once_in_twelve_hours_and_kept_when_aws_fails(account: 
 
     account.pass_s(3600)
     pricing.add_client_error("get_products", "InternalErrorException", http_status_code=400)
-    assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
+    kept = market.on_demand_prices(HOME, ["m5.large"])
+    assert isinstance(kept, Kept)
+    assert (kept.value, kept.as_of) == ({"m5.large": 0.1}, NOW)
+    assert "pricing:GetProducts failed" in str(kept.error)
 
 
-def test_a_type_without_a_price_is_asked_for_again(pricing: Stubber) -> None:
+def test_a_type_without_a_price_is_asked_for_again_after_an_hour(account: Account, pricing: Stubber) -> None:
     pricing.add_response("get_products", {"PriceList": []})
     pricing.add_response("get_products", {"PriceList": [product("0.1")]})
 
     assert market.on_demand_prices(HOME, ["m5.large"]) == {}
+    account.pass_s(3599)
+    assert market.on_demand_prices(HOME, ["m5.large"]) == {}
+    account.pass_s(1)
     assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
+
+
+def test_of_many_types_the_whole_list_of_the_region_is_read_in_pages(pricing: Stubber) -> None:
+    names = [f"m{number}.large" for number in range(market.LISTED_FROM)]
+    pages = [[product("0.1", name) for name in names[:-2]], [product("0.2", names[-2]), product("9", "x9.large")]]
+    pricing.add_response("get_products", {"PriceList": pages[0], "NextToken": "more"})
+    pricing.add_response("get_products", {"PriceList": pages[1]})
+
+    assert market.on_demand_prices(HOME, names) == {**dict.fromkeys(names[:-2], 0.1), names[-2]: 0.2}
 
 
 def test_without_any_old_price_the_error_is_told_after_one_call(pricing: Stubber) -> None:

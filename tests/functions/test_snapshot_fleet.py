@@ -28,7 +28,7 @@ EVENTS = Path(__file__).parents[2] / "events"
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
     """Two regions, each with a group of m5.large; moto has no Pricing API."""
-    monkeypatch.setattr(market, "on_demand_prices", lambda region, types: dict.fromkeys(types, 0.096))
+    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, prices: dict.fromkeys(types, 0.096))
     with open_account() as opened:
         for region in (HOME, WEST):
             clients.client("ec2", region).create_launch_template(
@@ -297,7 +297,7 @@ def test_a_type_that_ec2_does_not_know_leaves_the_other_groups_alone(account: Ac
 def test_spot_prices_are_asked_for_spot_groups_only(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     real = market.spot_prices
-    monkeypatch.setattr(market, "spot_prices", lambda region, types: asked.append(region) or real(region, types))
+    monkeypatch.setattr(market, "spot_prices", lambda region, types, prices: asked.append(region) or real(region, types))
     fields = mixed("spot", ["m5.large"], 0)
     specification = {"LaunchTemplateName": "nodes", "Version": "$Latest"}
     fields["MixedInstancesPolicy"]["LaunchTemplate"]["LaunchTemplateSpecification"] = specification

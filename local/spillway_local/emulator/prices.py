@@ -15,13 +15,15 @@ def price_list(prices: Mapping[str, Mapping[str, float]]) -> Iterator[None]:
 
     def answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
         wanted = {item["Field"]: item["Value"] for item in request["Filters"]}
-        price = prices.get(wanted["regionCode"], {}).get(wanted["instanceType"])
-        return {"FormatVersion": "aws_v1", "PriceList": [] if price is None else [_product(price)]}
+        known = prices.get(wanted["regionCode"], {})
+        named = [wanted["instanceType"]] if "instanceType" in wanted else sorted(known)
+        return {"FormatVersion": "aws_v1", "PriceList": [_product(name, known[name]) for name in named if name in known]}
 
     with answered("pricing", PRICING_REGION, "GetProducts", answer):
         yield
 
 
-def _product(price: float) -> str:
+def _product(name: str, price: float) -> str:
     dimension = {"unit": "Hrs", "pricePerUnit": {"USD": f"{price:.10f}"}}
-    return json.dumps({"terms": {"OnDemand": {"sku.term": {"priceDimensions": {"sku.term.rate": dimension}}}}})
+    terms = {"OnDemand": {"sku.term": {"priceDimensions": {"sku.term.rate": dimension}}}}
+    return json.dumps({"product": {"attributes": {"instanceType": name}}, "terms": terms})

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates
+from spillway.aws.kept import Kept
 from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
 from spillway.model.market import Ceiling
@@ -17,7 +18,7 @@ _DEFAULTS = Policy()
 
 Answers = Mapping[str, Any]
 """One region's answers by top-level key (CONTRACTS section 2). In place of a list there may stand the error,
-or a sentence, of the call that failed."""
+or a sentence, of the call that failed, or what was answered before (`kept.Kept`)."""
 
 
 def reduce(
@@ -92,6 +93,11 @@ def _region(
         Reason(code=_code(key, answers[key]), text=f"region {region}: {key} is not known: {text}")
         for key in sorted(answers)
         if (text := _problem(answers, key))
+    ]
+    warnings += [
+        Reason(code=Code.PRICE_OLD, text=f"region {region}: {answers[key].sentence(key, now)}")
+        for key in sorted(answers)
+        if isinstance(answers[key], Kept)
     ]
     warnings += [
         Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more + others + rest
@@ -222,7 +228,7 @@ def _catalogue(region: str, answers: Answers, policy: Policy) -> tuple[templates
     )
     kinds, p3 = shapes.read_all(_items(answers, "InstanceTypes"), shapes.InstanceType, "InstanceTypes")
     nodegroups, p4 = shapes.read_all(_items(answers, "Nodegroups"), shapes.NodegroupAnswer, "Nodegroups")
-    fixed = answers.get("OnDemandPrices", {})
+    fixed = _answer(answers, "OnDemandPrices", {})
     images, p6 = shapes.read_all(_items(answers, "Images"), shapes.Image, "Images")
     met, p7 = shapes.read_all(_items(answers, requirements.KEY), shapes.RequirementsAnswer, requirements.KEY)
     known, p5 = prices.read(fixed if isinstance(fixed, Mapping) else {}, _items(answers, "SpotPriceHistory"))
@@ -276,8 +282,13 @@ def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str
 
 
 def _items(answers: Answers, key: str) -> list[Any]:
-    found = answers.get(key, ())
+    found = _answer(answers, key, ())
     return list(found) if isinstance(found, list | tuple) else []
+
+
+def _answer(answers: Answers, key: str, default: object) -> Any:
+    found = answers.get(key, default)
+    return found.value if isinstance(found, Kept) else found
 
 
 def _problem(answers: Answers, key: str) -> str:

@@ -1,43 +1,82 @@
 """What AWS charges, asked: spot from EC2's history, on-demand from the Pricing API."""
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from spillway import clock
-from spillway.aws import clients
+from spillway.aws import clients, parallel
+from spillway.aws.kept import Kept
 from spillway.aws.memo import Memo
 
 PRICING_REGION = "us-east-1"  # the Pricing API answers for all regions, in three of them only
-_CALLS_AT_ONCE = 8
-
-_on_demand: Memo[tuple[str, str], float] = Memo(timedelta(hours=12))
-_spot: Memo[tuple[str, str], list[Mapping[str, Any]]] = Memo(timedelta(minutes=5))
+LISTED_FROM = 20
+"""Types of which the whole list of a region is read instead, a hundred a page: some nine hundred types."""
 
 
-def on_demand_prices(region: str, types: Iterable[str]) -> dict[str, float]:
-    """USD an hour by type: Linux, shared tenancy, nothing preinstalled. Raises AwsForbidden or AwsUnavailable."""
-
-    def fetch(keys: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
-        first = _on_demand_price(keys[0])  # alone: where it is refused, the others would be refused as well
-        with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
-            prices = [first, *pool.map(_on_demand_price, keys[1:])]
-        return {key: price for key, price in zip(keys, prices, strict=True) if price is not None}
-
-    found = _on_demand.get(((region, name) for name in types), fetch)
-    return {name: price for (_, name), price in found.items()}
+V = TypeVar("V")
+Item = Mapping[str, Any]
+Told = Mapping[str, tuple[datetime, float | None]]
+"""USD an hour by type, None where AWS has no price of it, with the time of the answer."""
+SpotTold = Mapping[str, tuple[datetime, list[Item]]]
+"""Items of SpotPriceHistory by type, with the time of the answer."""
 
 
-def spot_prices(region: str, types: Iterable[str]) -> list[Mapping[str, Any]]:
-    """The newest SpotPriceHistory item of each type and zone. Raises AwsForbidden or AwsUnavailable."""
+class Shelf(Protocol):
+    """Where prices of a region outlive the process. Raises AwsForbidden or AwsUnavailable."""
 
-    def fetch(keys: list[tuple[str, str]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-        found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    def on_demand(self, region: str) -> Told: ...
+
+    def put_on_demand(self, region: str, prices: Told) -> None: ...
+
+    def spot(self, region: str) -> SpotTold: ...
+
+    def put_spot(self, region: str, prices: SpotTold) -> None: ...
+
+
+_Key = tuple[str, str]  # region and type
+_on_demand: Memo[_Key, float | None] = Memo(timedelta(hours=12))
+_spot: Memo[_Key, list[Item]] = Memo(timedelta(minutes=5))
+_ASK_AGAIN = timedelta(hours=1)  # for a type that has no price, perhaps since it is new
+
+
+def on_demand_prices(region: str, types: Iterable[str], shelf: Shelf | None = None) -> dict[str, float] | Kept:
+    """USD an hour by type: Linux, shared tenancy, nothing preinstalled. Old prices stand in where AWS fails.
+
+    Raises AwsForbidden or AwsUnavailable where there is not even an old one.
+    """
+    keys = [(region, name) for name in types]
+    if shelf and len(_on_demand.known(keys)) < len(keys):
+        _on_demand.learn(_of(region, shelf.on_demand(region)))
+    told = _on_demand.known(keys)
+    again = {key for key, (at, price) in told.items() if price is None and clock.utcnow() - at >= _ASK_AGAIN}
+
+    def fetch(wanted: list[_Key]) -> dict[_Key, float | None]:
+        return dict.fromkeys(wanted) | (_listed(region) if len(wanted) >= LISTED_FROM else _one_by_one(wanted))
+
+    found, failure = _on_demand.get_kept(keys, fetch, again)
+    if shelf and _on_demand.known(keys) != told:
+        shelf.put_on_demand(region, _named(_on_demand.known(keys)))
+    prices = {name: price for (_, name), price in found.items() if price is not None}
+    return Kept(prices, *failure) if failure else prices
+
+
+def spot_prices(region: str, types: Iterable[str], shelf: Shelf | None = None) -> list[Item] | Kept:
+    """The newest SpotPriceHistory item of each type and zone. Old ones stand in where AWS fails.
+
+    Raises AwsForbidden or AwsUnavailable where there is not even an old one.
+    """
+    keys = [(region, name) for name in types]
+    if shelf and len(_spot.known(keys)) < len(keys):
+        _spot.learn(_of(region, shelf.spot(region)))
+    told = _spot.known(keys)
+
+    def fetch(wanted: list[_Key]) -> dict[_Key, list[Item]]:
+        found: dict[_Key, list[Item]] = {key: [] for key in wanted}
         request = {
-            "InstanceTypes": [name for _, name in keys],
+            "InstanceTypes": [name for _, name in wanted],
             "ProductDescriptions": ["Linux/UNIX"],
             "StartTime": clock.utcnow(),  # gives the price of now, however old it is
         }
@@ -46,7 +85,19 @@ def spot_prices(region: str, types: Iterable[str]) -> list[Mapping[str, Any]]:
                 found.setdefault((region, item["InstanceType"]), []).append(item)
         return found
 
-    return [item for items in _spot.get(((region, name) for name in types), fetch).values() for item in items]
+    found, failure = _spot.get_kept(keys, fetch)
+    if shelf and _spot.known(keys) != told:
+        shelf.put_spot(region, _named(_spot.known(keys)))
+    items = [item for mine in found.values() for item in mine]
+    return Kept(items, *failure) if failure else items
+
+
+def _of(region: str, told: Mapping[str, V]) -> dict[_Key, V]:
+    return {(region, name): value for name, value in told.items()}
+
+
+def _named(known: Mapping[_Key, V]) -> dict[str, V]:
+    return {name: value for (_, name), value in known.items()}
 
 
 class _PriceDimension(msgspec.Struct, rename="camel"):
@@ -61,28 +112,55 @@ class _Terms(msgspec.Struct):
     on_demand: dict[str, _Term] = msgspec.field(name="OnDemand", default_factory=dict)
 
 
+class _Attributes(msgspec.Struct, rename="camel"):
+    instance_type: str = ""
+
+
 class _Product(msgspec.Struct):
+    attributes: _Attributes = msgspec.field(default_factory=_Attributes)
+
+
+class _Priced(msgspec.Struct):
+    """An item of the price list, which comes as JSON within a string."""
+
     terms: _Terms
+    product: _Product = msgspec.field(default_factory=_Product)
+
+    @property
+    def usd_h(self) -> float | None:
+        prices = [
+            float(dimension.price_per_unit["USD"])
+            for term in self.terms.on_demand.values()
+            for dimension in term.price_dimensions.values()
+            if "USD" in dimension.price_per_unit
+        ]
+        return max(prices, default=None)
 
 
-def _on_demand_price(key: tuple[str, str]) -> float | None:
-    region, name = key
+def _listed(region: str) -> dict[_Key, float | None]:
+    """Of every type that the region has."""
+    return {(region, one.product.attributes.instance_type): one.usd_h for one in _priced(region)}
+
+
+def _one_by_one(keys: list[_Key]) -> dict[_Key, float | None]:
+    def price(key: _Key) -> float | None:
+        region, name = key
+        return max((one.usd_h for one in _priced(region, instanceType=name) if one.usd_h is not None), default=None)
+
+    first = price(keys[0])  # alone: where it is refused, the others would be refused as well
+    return dict(zip(keys, [first, *parallel.each(price, keys[1:])], strict=True))
+
+
+def _priced(region: str, **narrower: str) -> Iterator[_Priced]:
     wanted = {
         "regionCode": region,
-        "instanceType": name,
         "operatingSystem": "Linux",
         "tenancy": "Shared",
         "preInstalledSw": "NA",
         "capacitystatus": "Used",
         "marketoption": "OnDemand",  # without it capacity blocks are listed too, at other prices
+        **narrower,
     }
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
-    answer = clients.ask("pricing", PRICING_REGION, "get_products", ServiceCode="AmazonEC2", Filters=filters)
-    prices = [
-        float(dimension.price_per_unit["USD"])
-        for text in answer["PriceList"]
-        for term in msgspec.json.decode(text, type=_Product).terms.on_demand.values()
-        for dimension in term.price_dimensions.values()
-        if "USD" in dimension.price_per_unit
-    ]
-    return max(prices, default=None)
+    for page in clients.pages("pricing", PRICING_REGION, "get_products", ServiceCode="AmazonEC2", Filters=filters):
+        yield from (msgspec.json.decode(text, type=_Priced) for text in page["PriceList"])

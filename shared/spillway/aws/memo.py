@@ -25,18 +25,43 @@ class Memo(Generic[K, V]):
     def get(self, keys: Iterable[K], fetch: Callable[[list[K]], Mapping[K, V]], anew: Container[K] = ()) -> dict[K, V]:
         """Values of the keys that have one; those `anew` are asked for however young theirs are.
 
-        Old values stand in where `fetch` raises AwsError; raises it without any.
+        Old values stand in where `fetch` raises AwsError; raises it where one is missing.
+        """
+        wanted = list(dict.fromkeys(keys))
+        found, failure = self.get_kept(wanted, fetch, anew)
+        if failure and len(found) < len(wanted):
+            raise failure[1]
+        return found
+
+    def get_kept(
+        self, keys: Iterable[K], fetch: Callable[[list[K]], Mapping[K, V]], anew: Container[K] = ()
+    ) -> tuple[dict[K, V], tuple[datetime, AwsError] | None]:
+        """As `get`; where `fetch` raises AwsError what is known, of when its oldest is, and the error.
+
+        Raises it where nothing is known.
         """
         wanted, now = list(dict.fromkeys(keys)), clock.utcnow()
         stale = [key for key in wanted if key in anew or key not in self._known or now - self._known[key][0] >= self._keep]
+        failure: tuple[datetime, AwsError] | None = None
         if stale:
             try:
                 self._known |= {key: (now, value) for key, value in fetch(stale).items()}
-            except AwsError:
-                if not all(key in self._known for key in stale):
+            except AwsError as error:
+                old = self.known(wanted)
+                if not old:
                     raise
+                failure = min(at for at, _ in old.values()), error
             self._forget()
-        return {key: self._known[key][1] for key in wanted if key in self._known}
+        return {key: self._known[key][1] for key in wanted if key in self._known}, failure
+
+    def learn(self, told: Mapping[K, tuple[datetime, V]]) -> None:
+        """Values that another process was told, with their times; what is known here already stays."""
+        for key, value in told.items():
+            self._known.setdefault(key, value)
+
+    def known(self, keys: Iterable[K]) -> dict[K, tuple[datetime, V]]:
+        """Values with the times of their answers, however old."""
+        return {key: self._known[key] for key in keys if key in self._known}
 
     def _forget(self) -> None:
         while self._most is not None and len(self._known) > self._most:

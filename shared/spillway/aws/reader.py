@@ -38,18 +38,19 @@ def read(
     group_names: Iterable[str] = (),
     previous: FleetSnapshot | None = None,
     shelf: TypeShelf | None = None,
+    prices: market.Shelf | None = None,
 ) -> dict[str, dict[str, Any] | AwsError]:
     """Answers of each region in the form of `fleet.reduce`. `group_names` are `region/name`.
 
-    `previous` is the cursor of activities: launches that it saw in progress are followed to their end. Types on the `shelf`
-    are not asked for.
+    `previous` is the cursor of activities: launches that it saw in progress are followed to their end. Types on the `shelf`,
+    and young `prices`, are not asked for.
     """
     names = [name.partition("/")[::2] for name in group_names]
     before = {group.key: group for group in previous.groups} if previous else {}
 
     def one(region: str) -> dict[str, Any] | AwsError:
         try:
-            return _read_region(region, cluster, [name for where, name in names if where == region], before, shelf)
+            return _read_region(region, cluster, [name for where, name in names if where == region], before, shelf, prices)
         except AwsError as error:
             return error
 
@@ -96,6 +97,7 @@ def _read_region(
     names: Sequence[str],
     before: Mapping[str, NodeGroup],
     shelf: TypeShelf | None,
+    prices: market.Shelf | None,
 ) -> dict[str, Any]:
     """In three waves: the groups, what they name, and what that names; in five where attributes stand for types.
 
@@ -127,11 +129,11 @@ def _read_region(
         ask(requirements.KEY, lambda: requirements.meeting(region, asked))
         met = [name for answer in reading.items(requirements.KEY) for name in answer["InstanceTypes"]]
     ask("InstanceTypes", lambda: definitions.instance_types(region, [*types, *met], shelf))
-    ask("OnDemandPrices", lambda: market.on_demand_prices(region, types))
+    ask("OnDemandPrices", lambda: market.on_demand_prices(region, [*types, *met], prices))
     spot = any(may_be_spot(item) for item in items) or any(map(_is_spot, (*versions, *configurations)))
-    ask("MetricDataResults", lambda: quotas.usage(region, reading.items("Quotas"), types, spot))
+    ask("MetricDataResults", lambda: quotas.usage(region, reading.items("Quotas"), [*types, *met], spot))
     if spot:
-        ask("SpotPriceHistory", lambda: market.spot_prices(region, types))
+        ask("SpotPriceHistory", lambda: market.spot_prices(region, [*types, *met], prices))
     if reservations.are_wanted(items, versions):
         arns = reservations.resource_group_arns(items, versions)
         ask("CapacityReservations", lambda: reservations.capacity_reservations(region))

@@ -79,6 +79,10 @@ def instance_type(region: str, name: str) -> str:
     return f"TYPE#{region}#{name}"
 
 
+def prices(region: str, market: str) -> str:
+    return f"PRICE#{region}#{market}"
+
+
 def template(region: str, group: str, instance_type: str) -> str:
     """A group's name may hold any character but a colon."""
     return f"{TEMPLATE}{region}/{group}:{instance_type}"
