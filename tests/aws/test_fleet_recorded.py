@@ -44,6 +44,7 @@ def snapshot(group: dict[str, Any]) -> FleetSnapshot:
     return fleet.reduce(CLUSTER, region, NOW, {region: answers}, [f"{region}/{group['AutoScalingGroupName']}"])
 
 
+@pytest.mark.feature("FS-02")
 @pytest.mark.parametrize("number", range(40))
 def test_every_group_is_read_or_says_why_not(number: int) -> None:
     raw = recorded("AutoScalingGroups")[number]
@@ -66,6 +67,7 @@ def test_every_group_is_read_or_says_why_not(number: int) -> None:
         assert group.problem in found.warnings[0].text
 
 
+@pytest.mark.feature("FS-02")
 def test_there_are_forty_and_a_dozen_of_them_have_their_template() -> None:
     """What the others lack is not in the recording; were it the decoder's fault, it would be a lot more."""
     found = [snapshot(group).groups[0] for group in recorded("AutoScalingGroups")]

@@ -89,6 +89,19 @@ class TestWhichTypes:
         assert by_cores.template is not None
         assert [choice.weight for choice in by_cores.template.choices] == [2]
 
+    @pytest.mark.parametrize("weight", ["0", "many"])
+    def test_a_weight_that_is_none_is_told(self, weight: str) -> None:
+        fields = mixed("g", ["m5.large"])
+        fields["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"][0]["WeightedCapacity"] = weight
+
+        assert f"WeightedCapacity '{weight}' is no number of units" in problem(region(group(**fields)))
+
+    def test_attributes_that_do_not_read_are_told(self) -> None:
+        bare = version()
+        bare["LaunchTemplateData"] = {"InstanceRequirements": {"VCpuCount": {"Min": "two"}, "MemoryMiB": {"Min": 1}}}
+
+        assert "requirements are not as AWS documents them" in problem(region(group(), LaunchTemplateVersions=[bare]))
+
 
 class TestPromise:
     def test_a_mixed_group_promises_the_least_of_each_resource(self) -> None:

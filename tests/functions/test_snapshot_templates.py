@@ -17,6 +17,7 @@ from spillway.model.memory import Memory
 from spillway.model.plan import Plan
 from spillway.model.policy import Policy
 from spillway.model.reason import Code
+from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway_local.emulator.patching import added
 from spillway_local.emulator.requirements import instance_requirements
 from tests.aws.account import HOME, Account, open_account
@@ -479,6 +480,26 @@ class TestZones:
 
         assert desired(plan) == {}, "it may choose the other one"
         assert refusals(plan) == {"nodes": "zone"}
+
+    def test_a_pod_that_may_go_to_each_of_its_zones_gets_a_node(self, account: Account) -> None:
+        def in_zones(*zones: str) -> dict[str, Any]:
+            wanted = Requirement(key=self.ZONE, operator="In", values=tuple(f"us-east-1{zone}" for zone in zones))
+            return {"node_affinity": (NodeSelectorTerm(expressions=(wanted,)),)}
+
+        found = self.wide(account)
+
+        assert desired(planned(found, **in_zones("a", "b", "c"))) == {"nodes": 1}
+        assert desired(planned(found, **in_zones("a", "c"))) == {}
+
+    def test_a_node_that_is_on_its_way_is_in_the_zone_that_the_group_has_chosen(self, account: Account) -> None:
+        launch_template()
+        make(AvailabilityZones=["us-east-1a", "us-east-1b"], DesiredCapacity=1)
+        found = seen(account)
+        (chosen,) = found.groups[0].instances
+        (other,) = {"us-east-1a", "us-east-1b"} - {chosen.zone}
+
+        assert planned(found, node_selector={self.ZONE: chosen.zone}).summary.pods_on_coming_nodes == 1
+        assert planned(found, node_selector={self.ZONE: other}).summary.pods_unserved == 1
 
     def test_a_group_of_one_zone_promises_it_under_each_of_its_names(self, account: Account) -> None:
         launch_template()

@@ -56,7 +56,7 @@ def _overhead(memory: int, is_arm: bool) -> int:
 def _left(capacity: dict[str, int], settings: Settings, overhead: int, pods_by_interfaces: int) -> Resources:
     kept = kubelet.kept(settings, capacity, capacity["pods"], pods_by_interfaces)
     kept = {**kept, "memory": kept["memory"] + overhead}
-    left = {name: max(0, amount - kept.get(name, 0)) for name, amount in capacity.items()}
+    left = {name: max(0, amount - max(0, kept.get(name, 0))) for name, amount in capacity.items()}
     return {**left, **kubelet.hugepages(settings)}
 
 

@@ -231,7 +231,7 @@ def _mixed(policy: MixedPolicy, definitions: Definitions) -> Launch:
 
 def _options(override: Override, data: LaunchData, definition: str, definitions: Definitions) -> tuple[Option, ...]:
     """A type, or the types that have the attributes; of the override, else of the template. Raises Unreadable."""
-    weight = int(override.weighted_capacity or "1")
+    weight = _weight(override.weighted_capacity)
     if override.instance_type or (data.instance_type and not override.instance_requirements):
         return (Option(override.instance_type or data.instance_type, data, definition, weight),)
     requirements = override.instance_requirements or data.instance_requirements
@@ -245,6 +245,13 @@ def _options(override: Override, data: LaunchData, definition: str, definitions:
     if not names:
         raise Unreadable("no instance type has the attributes that the group asks for")
     return tuple(Option(name, data, definition, weight) for name in names)
+
+
+def _weight(text: str) -> int:
+    """AWS takes 1 to 999. Raises Unreadable."""
+    if text and not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
+        raise Unreadable(f"WeightedCapacity {text[:20]!r} is no number of units")
+    return int(text[:9] or "1")
 
 
 def _needs_template(override: Override) -> bool:

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
+
 from spillway.aws import allocatable, images, kubelet, shapes, types, user_data
 from spillway.aws import labels as sources
 from spillway.aws.kubelet import MIB, Settings
-from spillway.aws.launch import Definitions, Launch, Option, Unreadable
+from spillway.aws.launch import Definitions, Launch, Option, Question, Unreadable
 from spillway.aws.prices import Prices
 from spillway.aws.shapes import Group, InstanceType, LaunchData, Nodegroup, Requirements
 from spillway.model import quantity
@@ -121,7 +123,7 @@ def _choices(
         if option.question is None:
             choices.append(_choice(option, catalogue.types[option.instance_type], node, own, launch.unit))
             continue
-        sure = allocatable.of_requirements(shapes.read(option.question.requirements, Requirements), node)
+        sure = allocatable.of_requirements(_minimums(option.question), node)
         if not (sure["cpu"] and sure["memory"]) and not own.keys() >= _ENOUGH:
             raise Unreadable(
                 "the group's instance requirements are sure of no CPU or no memory; raise VCpuCount.Min and MemoryMiB.Min, "
@@ -129,6 +131,13 @@ def _choices(
             )
         least.append({**sure, **own})
     return tuple(choices), least
+
+
+def _minimums(question: Question) -> Requirements:
+    try:
+        return shapes.read(question.requirements, Requirements)
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"the group's instance requirements are not as AWS documents them: {error}") from error
 
 
 _WEIGHTS = {"vcpu": lambda kind: kind.v_cpu_info.default_v_cpus, "memory-mib": lambda kind: kind.memory_info.size_in_mib}

@@ -12,6 +12,7 @@ import tomllib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from email import message_from_bytes
+from functools import lru_cache
 from typing import Any
 
 from spillway.aws.kubelet import Settings, threshold
@@ -21,6 +22,7 @@ from spillway.model.policy import ImageFamily
 
 _NODEADM, _BOOTSTRAP = "node.eks.aws/", "/etc/eks/bootstrap.sh"
 _LARGEST = 1024 * 1024  # unpacked; EC2 takes 16 KiB, packed or not
+_LARGEST_NUMBER = 2**63
 _GZIP = 16 + zlib.MAX_WBITS
 _HUGEPAGES = re.compile(r"\bvm\.nr_hugepages\s*=\s*[\"']?(\d{1,9})\b")
 _HUGEPAGE_MIB = 2  # the default size of x86_64, and of arm64 with pages of 4 KiB
@@ -31,11 +33,15 @@ class Unreadable(ValueError):
     """In which form it is, and what is wrong with it: one sentence."""
 
 
+@lru_cache(maxsize=4096)
 def read(encoded: str) -> Settings:
     """Settings of base64 text; of a form that is none of the three, nothing. Raises Unreadable."""
     found = Settings()
-    for part in _parts(_unpacked(encoded)):
-        found = _of_part(part.decode("utf-8", "replace")).over(found)
+    try:
+        for part in _parts(_unpacked(encoded)):
+            found = _of_part(part.decode("utf-8", "replace")).over(found)
+    except RecursionError as error:
+        raise Unreadable("it is nested too deep") from error
     for name, amounts in (("kube-reserved", found.kube_reserved), ("system-reserved", found.system_reserved)):
         for resource, amount in amounts.items():
             try:
@@ -86,7 +92,7 @@ def _of_nodeadm(text: str) -> Settings:
     found = Settings(family=ImageFamily.AL2023)
     try:
         documents = [one for one in yaml.safe_load_all(text) if isinstance(one, Mapping)]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise Unreadable(f"its NodeConfig is no YAML: {str(error).splitlines()[0]}") from error
     for document in documents:
         if document.get("kind") != "NodeConfig":
@@ -99,11 +105,10 @@ def _of_nodeadm(text: str) -> Settings:
             kube_reserved=_texts(config.get("kubeReserved")),
             system_reserved=_texts(config.get("systemReserved")),
             eviction_hard=_texts(config.get("evictionHard")),
-            instance_store=str(storage.get("strategy", "")).lower() in _RAID,
+            instance_store=_text(storage.get("strategy")).lower() in _RAID,
             taints=tuple(_taint(one) for one in _list(config.get("registerWithTaints")) if isinstance(one, Mapping)),
         )
-        flags = [str(flag) for flag in _list(kubelet.get("flags"))]
-        found = _of_flags(_flags(flags)).over(said).over(found)
+        found = _of_flags(_flags(map(_text, _list(kubelet.get("flags"))))).over(said).over(found)
     return found
 
 
@@ -130,13 +135,13 @@ def _of_bootstrap(text: str) -> Settings:
 def _of_bottlerocket(text: str) -> Settings:
     try:
         settings = _mapping(tomllib.loads(text).get("settings"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except ValueError as error:  # also of a number with too many digits
         raise Unreadable(f"its settings are no TOML: {error}") from error
     kubernetes, sysctl = _mapping(settings.get("kubernetes")), _mapping(_mapping(settings.get("kernel")).get("sysctl"))
     taints = [
-        _taint_of(f"{key}={text}")
+        _taint_of(f"{key}={_text(value)}")
         for key, values in _mapping(kubernetes.get("node-taints")).items()
-        for text in (values if isinstance(values, list) else [values])
+        for value in (values if isinstance(values, list) else [values])
     ]
     return Settings(
         family=ImageFamily.BOTTLEROCKET,
@@ -144,7 +149,7 @@ def _of_bottlerocket(text: str) -> Settings:
         kube_reserved=_texts(kubernetes.get("kube-reserved")),
         system_reserved=_texts(kubernetes.get("system-reserved")),
         eviction_hard=_texts(kubernetes.get("eviction-hard")),
-        hugepages=_hugepages(f"vm.nr_hugepages={sysctl.get('vm.nr_hugepages', '')}"),
+        hugepages=_hugepages(f"vm.nr_hugepages={_text(sysctl.get('vm.nr_hugepages'))}"),
         labels=_texts(kubernetes.get("node-labels")),
         taints=tuple(taints),
     )
@@ -195,7 +200,7 @@ def _taint_of(text: str) -> Taint:
 
 
 def _taint(raw: Mapping[str, Any]) -> Taint:
-    return Taint(key=str(raw.get("key", "")), value=str(raw.get("value") or ""), effect=str(raw.get("effect", "")))
+    return Taint(key=_text(raw.get("key")), value=_text(raw.get("value")), effect=_text(raw.get("effect")))
 
 
 def _pairs(text: str, mark: str) -> dict[str, str]:
@@ -210,7 +215,15 @@ def _hugepages(text: str) -> dict[str, str]:
 
 
 def _count(value: object) -> int | None:
-    return int(str(value)) if str(value).isascii() and str(value).isdigit() and 0 < int(str(value)) < 10**6 else None
+    text = _text(value)
+    return int(text) if re.fullmatch(r"[1-9][0-9]{0,5}", text) else None
+
+
+def _text(value: object) -> str:
+    """Of a scalar; "" for lists and mappings, which may stand for more than memory holds, and for endless numbers."""
+    if isinstance(value, int) and abs(value) >= _LARGEST_NUMBER:
+        return ""
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -222,4 +235,4 @@ def _list(value: object) -> list[Any]:
 
 
 def _texts(value: object) -> dict[str, str]:
-    return {str(name): str(amount) for name, amount in _mapping(value).items()}
+    return {_text(name): _text(amount) for name, amount in _mapping(value).items()}
