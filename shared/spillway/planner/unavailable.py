@@ -10,30 +10,23 @@ from datetime import datetime, timedelta
 from spillway.model.fleet import FailureClass, Instance, LaunchFailure, NodeGroup, Scope
 from spillway.model.memory import Unavailable
 from spillway.model.policy import Backoff
+from spillway.model.quotas import quota_class
 
 FORGOTTEN_AFTER = timedelta(hours=3)  # since the last refusal; then the next one starts anew (Cluster Autoscaler's)
 PROOF_AFTER = timedelta(seconds=60)  # instances of one request come and fail within a minute of each other
-
-# Quota classes of EC2 by the letters of a type's family; on-demand and spot have one each.
-# EC2 User Guide, "Amazon EC2 service quotas" (Running On-Demand ... instances).
-_QUOTA_FAMILIES = (
-    ("g-and-vt", ("g", "vt")), ("p", ("p",)), ("f", ("f",)), ("inf", ("inf",)), ("trn", ("trn",)), ("x", ("x",)),
-    ("dl", ("dl",)), ("hpc", ("hpc",)), ("high-memory", ("u",)), ("mac", ("mac",)),
-)  # fmt: skip
-
-
-def quota_class(instance_type: str) -> str:
-    """`standard` for A, C, D, H, I, M, R, T and Z families, else the family's own class."""
-    letters = ""
-    for letter in instance_type.partition(".")[0].partition("-")[0]:
-        if not letter.isalpha():
-            break
-        letters += letter
-    return next((name for name, families in _QUOTA_FAMILIES if letters in families), "standard")
+LASTING = frozenset({
+    FailureClass.IMAGE,
+    FailureClass.KEY_PAIR,
+    FailureClass.SECURITY_GROUP,
+    FailureClass.SNAPSHOT,
+    FailureClass.TEMPLATE,
+    FailureClass.UNSUPPORTED,
+})  # fmt: skip
+"""What another definition mends, and no waiting: it waits longest at once."""
 
 
 def quota_keys(group: NodeGroup) -> tuple[str, ...]:
-    return tuple(sorted({f"{group.region}/{group.capacity_type}/{quota_class(name)}" for name in _types(group)}))
+    return tuple(sorted({f"{group.region}/{group.capacity_type}/{quota_class(name).name}" for name in _types(group)}))
 
 
 def offering_keys(group: NodeGroup) -> tuple[str, ...]:
