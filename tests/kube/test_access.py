@@ -2,6 +2,7 @@
 
 import base64
 import json
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -53,6 +54,17 @@ def kubeconfig(part: str, **fields: Any) -> dict[str, Any]:
     inner.update(fields)
     changed[f"{part}s"][0][part] = {name: value for name, value in inner.items() if value is not None}
     return changed
+
+
+def with_token(token: str, place: str, folder: Path) -> Env:
+    """An access by `token`, which stands at `place`."""
+    if place == "document":
+        return given({"server": "https://k8s", "token": token})
+    if place == "kubeconfig":
+        return given(kubeconfig("user", token=token))
+    (folder / "token").write_text(token, encoding="utf-8")
+    (folder / "config").write_text(json.dumps(kubeconfig("user", token=None, tokenFile="token")))
+    return replace(ENV, access=f"file:{folder / 'config'}")
 
 
 @pytest.mark.feature("CS-02")
@@ -183,16 +195,63 @@ class TestDocument:
             (KUBECONFIG | {"current-context": "other"}, "current-context"),
             (KUBECONFIG | {"users": []}, "names a user that users has not"),
             (KUBECONFIG | {"clusters": ["prod"]}, "clusters is no list of named entries"),
+            (KUBECONFIG | {"clusters": "prod"}, r"Expected `array \| null`, got `str` - at `\$.clusters`"),
+            (KUBECONFIG | {"clusters": [{"name": "prod", "cluster": "x"}]}, "clusters, prod: cluster is no object"),
+            (
+                KUBECONFIG | {"contexts": [{"name": "prod", "context": {"cluster": ["prod"], "user": "spillway"}}]},
+                r"contexts, prod: Expected `str`, got `array` - at `\$.cluster`",
+            ),
+            (KUBECONFIG | {"contexts": [{"name": "prod", "context": ["prod"]}]}, "contexts, prod: Expected `object`"),
+            (KUBECONFIG | {"current-context": ["prod"]}, "Expected `str"),
+            (kubeconfig("cluster", server=5), r"clusters, prod: Expected `str`, got `int` - at `\$.server`"),
+            (kubeconfig("cluster", server=None), "missing required field `server`"),
+            (kubeconfig("cluster", **{"proxy-url": 5}), "proxy-url"),
+            (kubeconfig("cluster", **{"certificate-authority-date": "x"}), "unknown field `certificate-authority-date`"),
+            (kubeconfig("user", token=12345), r"users, spillway: Expected `str \| null`, got `int` - at `\$.token`"),
+            (kubeconfig("user", **{"as": "jane"}), "users, spillway: as is set: nobody is impersonated"),
+            (kubeconfig("user", **{"as-uid": "7"}), "as-uid is set: nobody is impersonated"),
+            (kubeconfig("user", **{"as-groups": ["ops"]}), "as-groups is set: nobody is impersonated"),
+            (kubeconfig("user", **{"as-user-extra": {"a": ["b"]}}), "as-user-extra is set: nobody is impersonated"),
+            (kubeconfig("user", token=None, username="u", password="p"), "(username|password) is set: no API server takes"),
+            (kubeconfig("user", **{"impersonate": "jane"}), "unknown field `impersonate`"),
         ],
     )
     def test_what_is_wrong_with_it_is_named(self, document: Any, problem: str):
         with pytest.raises(AccessError, match=problem):
             access(given(document))
 
+    def test_what_changes_nothing_may_stand_in_it(self):
+        also = {"insecure-skip-tls-verify": False, "disable-compression": True, "extensions": [{"name": "minikube"}]}
+        document = kubeconfig("cluster", **also, **{"tls-server-name": "k8s.test"})
+        document["contexts"][0]["context"] |= {"namespace": "prod", "extensions": []}
+        document["users"].append({"name": "odd", "user": {"as": "jane"}})  # of no context of ours
+        assert access(given(document)).tls_server_name == "k8s.test"
+
     @pytest.mark.parametrize("form", ["", "kubeconfig", "json:{", "json:", "file:/nowhere/at/all"])
     def test_a_form_that_is_none_says_what_forms_there_are(self, form: str):
         with pytest.raises(AccessError, match=r"docs/cluster-access\.md has the forms"):
             access(replace(ENV, access=form))
+
+    @pytest.mark.parametrize("place", ["document", "kubeconfig", "token file"])
+    def test_a_token_is_taken_without_the_end_of_its_line(self, tmp_path: Path, place: str):
+        assert access(with_token(" s3cret\r\n", place, tmp_path)).token == "s3cret"
+
+    @pytest.mark.feature("CS-14")
+    @pytest.mark.parametrize("place", ["document", "kubeconfig", "token file"])
+    @pytest.mark.parametrize("token", ["s3c\nret", "s3c ret", "s3c\u2019ret", "s3c\x00ret", "s3c\u00e4ret"])
+    def test_what_can_be_no_token_is_told_without_showing_it(self, tmp_path: Path, place: str, token: str):
+        """Such a one would fail in a header, with a text and a traceback that hold it."""
+        with pytest.raises(AccessError, match="token holds a space, a line's end or a letter") as caught:
+            access(with_token(token, place, tmp_path))
+        assert "s3c" not in "".join(traceback.format_exception(caught.value))
+
+    @pytest.mark.parametrize("name", ["config", "token"])
+    def test_a_file_that_is_no_text_is_told_without_showing_it(self, tmp_path: Path, name: str):
+        form = with_token("t", "token file", tmp_path)
+        (tmp_path / name).write_bytes(b"s3cret\xff")
+        with pytest.raises(AccessError, match="cannot be read") as caught:
+            access(form)
+        assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
 
     def test_an_error_never_shows_a_secret(self):
         with pytest.raises(AccessError) as caught:

@@ -7,9 +7,10 @@ import socket
 import ssl
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
@@ -27,7 +28,7 @@ from urllib3.exceptions import SSLError
 from spillway.aws import access as accesses
 from spillway.aws import clients
 from spillway.env import Env
-from spillway.errors import ClusterUnavailable
+from spillway.errors import AccessError, ClusterUnavailable
 from spillway.kube import retry
 from spillway.kube import session as sessions
 from spillway.kube.connection import Connection
@@ -139,8 +140,13 @@ class Proxy(BaseHTTPRequestHandler):
     """An HTTP proxy: opens a tunnel to the server on this machine, whatever name it is asked for."""
 
     asked: list[str]
+    login: str  # "" where everybody may pass
 
     def do_CONNECT(self) -> None:
+        if self.login and self.headers["Proxy-Authorization"] != f"Basic {base64.b64encode(self.login.encode()).decode()}":
+            self.send_response(407)
+            self.end_headers()
+            return
         self.asked.append(self.path)
         there = socket.create_connection(("127.0.0.1", int(self.path.rpartition(":")[2])))
         self.send_response(200)
@@ -158,17 +164,23 @@ class Proxy(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def proxy() -> Iterator[tuple[str, list[str]]]:
-    """The URL of a proxy, and what it was asked for."""
+@contextmanager
+def open_proxy(login: str = "") -> Iterator[tuple[str, list[str]]]:
+    """The URL of a proxy, and what it was asked for by whom it let pass."""
     asked: list[str] = []
-    server = Server(("127.0.0.1", 0), type("Noting", (Proxy,), {"asked": asked}))
+    server = Server(("127.0.0.1", 0), type("Noting", (Proxy,), {"asked": asked, "login": login}))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
     yield f"http://127.0.0.1:{server.server_address[1]}", asked
     sessions.close()
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[str, list[str]]]:
+    with open_proxy() as opened:
+        yield opened
 
 
 def ask(access: Access) -> bytes:
@@ -277,6 +289,88 @@ def test_a_watchs_connection_is_verified_as_any_other(serve, proxy: tuple[str, l
             ask_alone(Access("prod", server, ca=ca))
     with pytest.raises(SSLError, match=r"IP address mismatch|doesn't match"):
         ask_alone(Access("prod", serve(issue("api", CA, address="10.0.0.1")), ca=CA.pem))
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.parametrize("asks", [ask, ask_alone], ids=["a request", "a watch"])
+def test_a_server_may_show_a_certificate_of_the_name_that_is_given(serve, asks: Callable[[Access], bytes]):
+    """tls-server-name of a kubeconfig, as for a tunnel to 127.0.0.1; and no other name is believed then."""
+    there = Access("prod", serve(issue("api", CA, address="k8s.test")), ca=CA.pem, tls_server_name="k8s.test")
+    assert asks(there) == b'{"who": ""}'
+    with pytest.raises((ClusterUnavailable, SSLError), match=r"Hostname mismatch|doesn't match"):
+        asks(replace(there, tls_server_name="other.test"))
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.parametrize("own", [True, False], ids=["the document's", "the environment's"])
+@pytest.mark.parametrize("asks", [ask, ask_alone], ids=["a request", "a watch"])
+def test_a_proxy_is_told_the_user_and_password_of_its_url(
+    serve, monkeypatch: pytest.MonkeyPatch, asks: Callable[[Access], bytes], own: bool
+):
+    with open_proxy("spill:w\u00e4y/1") as (url, asked):
+        url = url.replace("http://", "http://spill:w%C3%A4y%2F1@")
+        monkeypatch.setenv("HTTPS_PROXY", "" if own else url)
+        for name in ("https_proxy", "NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        server = serve(issue("api", CA, address="k8s.test")).replace("127.0.0.1", "k8s.test")
+        assert asks(Access("prod", server, ca=CA.pem, proxy=url if own else "")) == b'{"who": ""}'
+        assert asked == [server.removeprefix("https://")]
+
+
+@pytest.mark.feature("CS-02")
+def test_a_password_that_a_proxy_does_not_take_is_neither_told_nor_logged(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("DEBUG")
+    with open_proxy("spill:way") as (url, asked):
+        wrong = url.replace("http://", "http://spill:s3cret@")
+        with pytest.raises(ClusterUnavailable, match="407") as caught:
+            ask(Access("prod", "https://k8s.test", token="t", proxy=wrong))
+    shown = "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert asked == []
+    assert not any(secret in shown for secret in ("s3cret", base64.b64encode(b"spill:s3cret").decode()))
+
+
+NO_PROXIES = [
+    "socks5://spill:s3cret@proxy:1080",
+    "https://proxy:3128",
+    "proxy.s3cret:3128",
+    "http://[::s3cret",
+    "http://",
+    "s3cret",
+]
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.parametrize("url", NO_PROXIES)
+@pytest.mark.parametrize("own", [True, False], ids=["the document's", "the environment's"])
+def test_what_is_no_http_proxy_is_refused_by_its_field_and_not_shown(url: str, own: bool, monkeypatch: pytest.MonkeyPatch):
+    for name in ("https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "" if own else url)
+    with pytest.raises(AccessError, match=r"http://HOST:PORT") as caught:
+        ask(Access("prod", "https://k8s.test", token="t", proxy=url if own else ""))
+    assert caught.value.field == ("proxy" if own else "HTTPS_PROXY")
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.feature("CS-02")
+def test_a_proxy_that_is_passed_by_is_not_judged(serve, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://proxy:1080")
+    monkeypatch.setenv("NO_PROXY", "k8s.test")
+    monkeypatch.delenv("no_proxy", raising=False)
+    client = sessions._client(Access("prod", "https://k8s.test", token="t"))
+    sessions.close()
+    assert client.configuration.proxy is None
+
+
+@pytest.mark.feature("CS-02")
+@pytest.mark.parametrize(
+    "url", ["https://k8s:99999", "https://k8s:abc", "https://[::", "https://", "", "k8s:6443", "https://u:s3cret@k8s"]
+)
+def test_what_is_no_url_of_a_server_is_refused_before_anything_is_asked(url: str):
+    with pytest.raises(AccessError) as caught:
+        ask(Access("prod", url, token="t"))
+    assert caught.value.field == "server"
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_the_key_of_a_client_certificate_does_not_outlive_the_connections(

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from spillway import clock
-from spillway.aws import clients, eks, kubeconfig
+from spillway.aws import clients, credentials, eks, kubeconfig
 from spillway.env import Env
 from spillway.errors import AccessError
 from spillway.model.access import Access
@@ -60,8 +60,8 @@ def _of_file(cluster: str, path: Path) -> Access:
 
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AccessError(str(path), f"it cannot be read: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:  # the latter keeps all of the file, so it is not chained
+        raise AccessError(str(path), f"it cannot be read: {error}") from None
     try:
         return _read(cluster, text, str(path), path.parent)
     except _NoJson:
@@ -95,8 +95,9 @@ def _of(cluster: str, document: object, source: str, folder: Path | None) -> Acc
         fields = msgspec.convert(document, _Secret)
     except msgspec.ValidationError as error:
         raise AccessError(source, str(error)) from None
-    if not fields.token and not (fields.certificate and fields.key):
+    token = credentials.token(fields.token, "token", source)
+    if not token and not (fields.certificate and fields.key):
         raise AccessError(source, "it has neither a token, nor a certificate and a key")
     given = msgspec.structs.asdict(fields)
-    ca, certificate, key = (kubeconfig.pem(given, name, source) for name in ("ca", "certificate", "key"))
-    return Access(cluster, fields.server, ca, fields.token, certificate, key, fields.proxy)
+    ca, certificate, key = (credentials.pem(given[name], name, source) for name in ("ca", "certificate", "key"))
+    return Access(cluster, fields.server, ca, token, certificate, key, fields.proxy)

@@ -13,7 +13,8 @@ from botocore.credentials import Credentials
 from botocore.signers import RequestSigner
 
 from spillway import clock
-from spillway.aws import clients, kubeconfig
+from spillway.aws import clients
+from spillway.aws.credentials import pem
 from spillway.errors import AccessError
 from spillway.model.access import Access
 
@@ -78,6 +79,5 @@ def _described(cluster: str, region: str, role: str) -> tuple[str, str]:
         found = eks.describe_cluster(name=cluster)["cluster"]
     if not found.get("endpoint"):
         raise AccessError("SPILLWAY_ACCESS", f"the EKS cluster {cluster} has no endpoint yet; it is {found.get('status')}")
-    return found["endpoint"], kubeconfig.pem(
-        found["certificateAuthority"], "data", f"EKS cluster {cluster}, certificateAuthority"
-    )
+    ca = str(found["certificateAuthority"].get("data") or "")
+    return found["endpoint"], pem(ca, "certificateAuthority", f"EKS cluster {cluster}")

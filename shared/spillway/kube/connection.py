@@ -27,11 +27,13 @@ class Connections:
             self.headers["Authorization"] = f"Bearer {token}"
         shared = client.rest_client.pool_manager
         self._proxy = getattr(shared, "proxy", None)
-        kept = ("proxy_headers", "socket_options")
+        config = client.configuration
+        kept = ("socket_options", "server_hostname")
         self._options: dict[str, Any] = {
             name: shared.connection_pool_kw[name] for name in kept if name in shared.connection_pool_kw
         }
-        config = client.configuration
+        if self._proxy:
+            self._options["proxy_headers"] = config.proxy_headers
         context = _context(config.ca_cert_data, config.cert_file, config.key_file)
         self._options |= {"ssl_context": context, "num_pools": 1, "maxsize": 1, "block": True}
 

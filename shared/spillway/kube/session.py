@@ -9,19 +9,18 @@ import math
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from spillway import clock
 from spillway.errors import AccessError, ClusterForbidden, ClusterSlow, ClusterUnauthorized, ClusterUnavailable
-from spillway.kube import connection, retry
+from spillway.kube import connection, proxies, retry
 from spillway.kube.connection import Connections
 from spillway.kube.fields import UNREADABLE, Part
 from spillway.kube.limit import Cut, Limit
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
 _TIMEOUT_S = (5.0, 15.0)  # to connect; between two bytes of an answer
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -43,7 +42,7 @@ class _Status(Part):
 
 
 _status = msgspec.json.Decoder(_Status)
-_clients: dict[tuple[str, str, str, str, str], "ApiClient"] = {}
+_clients: dict[Access, "ApiClient"] = {}  # by where they lead and as whom, without tokens
 _files: list[Path] = []  # certificates and keys of clients
 
 
@@ -214,33 +213,45 @@ def close() -> None:
 
 
 def _client(access: Access) -> "ApiClient":
-    key = (access.server, access.ca, access.certificate, access.key, access.proxy)
+    key = replace(access, cluster="", token="", ends=None)
     if key not in _clients:
-        _clients[key] = _new_client(*key)
+        _clients[key] = _new_client(key)
     return _clients[key]
 
 
-def _new_client(server: str, ca: str, certificate: str, key: str, proxy: str) -> "ApiClient":
+def _new_client(access: Access) -> "ApiClient":
     from kubernetes.client import ApiClient, Configuration
 
-    parts = urlsplit(server)
-    loopback = parts.hostname in _LOOPBACK
-    if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
-        raise AccessError("server", f"{server!r} is no https URL; plain http is for 127.0.0.1 alone")
-    config = Configuration(host=server.rstrip("/"))
+    is_local = _is_local(access.server)
+    config = Configuration(host=access.server.rstrip("/"))
     config.verify_ssl = True
-    config.ca_cert_data = ca or None
+    config.ca_cert_data = access.ca or None
+    config.tls_server_name = access.tls_server_name or None
     config.retries = False  # ours is the only policy
-    if proxy:
-        config.proxy, config.no_proxy = proxy, ""
-    elif loopback:
-        config.proxy = None
-    if certificate:
-        config.cert_file, config.key_file = _file(certificate), _file(key)
+    proxies.set_on(config, access.proxy, is_local)
+    if access.certificate:
+        config.cert_file, config.key_file = _file(access.certificate), _file(access.key)
     client = ApiClient(config)
     client.user_agent = "spillway"
     client.default_headers["Accept-Encoding"] = "gzip"
     return client
+
+
+def _is_local(server: str) -> bool:
+    """Whether it is this machine's. Raises AccessError for what is no URL of an API server."""
+    from urllib3.exceptions import LocationParseError
+    from urllib3.util import parse_url
+
+    try:
+        found = parse_url(server)
+    except LocationParseError:
+        found = None
+    if found is None or found.auth:  # which is not shown, as there may be a password in it
+        raise AccessError("server", "it is no URL of an API server, https://HOST:PORT")
+    is_local = found.host in _LOOPBACK
+    if not found.host or (found.scheme != "https" and not (found.scheme == "http" and is_local)):
+        raise AccessError("server", f"{server!r} is no https URL; plain http is for 127.0.0.1 alone")
+    return is_local
 
 
 def _file(pem: str) -> str:

@@ -8,8 +8,9 @@ from datetime import datetime
 class Access:
     """`server` is a URL; `ca` the PEM of its certificate authority, "" for one that the system trusts.
 
-    Either a bearer `token`, or `certificate` and `key` in PEM. `proxy` is a URL; with "" the environment decides. Made anew
-    at every run and when it `ends`; None: nobody said when.
+    Either a bearer `token`, or `certificate` and `key` in PEM. `proxy` is a URL; with "" the environment decides.
+    `tls_server_name` is the name in the server's certificate, "" for that in the URL. Made anew at every run and when it
+    `ends`; None: nobody said when.
     """
 
     cluster: str
@@ -19,4 +20,5 @@ class Access:
     certificate: str = ""
     key: str = field(default="", repr=False)
     proxy: str = field(default="", repr=False)  # it may hold a password
+    tls_server_name: str = ""
     ends: datetime | None = None
