@@ -1,5 +1,6 @@
 """Desired that nothing will fill is lowered to what is there."""
 
+import msgspec
 import pytest
 
 from spillway.model.memory import Memory
@@ -92,3 +93,16 @@ def test_a_group_that_gives_back_is_not_raised_in_the_same_plan() -> None:
     plan = plan_for(pod(cpu="3"), group("g", desired=5, launching=5, launching_since=ago(3000)), group("other", price=9.0))
     assert desired(plan) == {"other": 1}
     assert [step.group for step in plan.give_back] == ["g"]
+
+
+@pytest.mark.feature("FS-02")
+def test_desired_that_counts_weights_is_never_lowered_to_the_number_of_instances() -> None:
+    """Two instances that weigh four each are all of desired 8; at desired 2 Auto Scaling would end one, pods and all."""
+    nodes = [node("n1"), node("n2")]
+    heavy = group("g", nodes=nodes, desired=8, failures=(refusal(),), weighted=True)
+
+    plan = plan_for(*nodes, heavy, pod("new", cpu="3"))
+
+    assert plan.give_back == ()
+    assert plan.summary.pods_on_coming_nodes == 0
+    assert plan_for(*nodes, msgspec.structs.replace(heavy, weighted=False)).give_back[0].to_desired == 2

@@ -45,7 +45,7 @@ def meets(kind: Item, wanted: Item) -> bool:
 
 def _has_accelerators(kind: Item, wanted: Item) -> bool:
     """Types with accelerators are left out unless the request speaks of them."""
-    count = sum(
+    count: int = sum(
         device.get("Count", 0)
         for key in _KINDS
         for devices in kind.get(key, {}).values()

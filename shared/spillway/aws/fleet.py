@@ -178,6 +178,7 @@ def _group(
         desired=group.desired_capacity,
         zones=tuple(sorted(group.availability_zones)),
         capacity_type=found.capacity_type,
+        weighted=launch.is_weighted(group),
         instances=_instances(group.instances, machines),
         warm=_instances((*group.instances, *goings_on.warm.get(group.auto_scaling_group_name, ())), machines, warm=True),
         template=template,

@@ -25,6 +25,10 @@ class Unreadable(ValueError):
     """Why a group has no template: one sentence for people."""
 
 
+_INSTANCES = "units"  # of DesiredCapacityType
+_ONE = ("", "1")  # weights
+
+
 @dataclass(frozen=True)
 class Question:
     """Which types have these attributes: `GetInstanceTypesFromInstanceRequirements`, in its own words."""
@@ -66,7 +70,7 @@ class Launch:
     capacity_type: CapacityType = CapacityType.ON_DEMAND
     on_demand_share: float = 1.0
     takes_cheapest: bool = False
-    unit: str = "units"
+    unit: str = _INSTANCES
     problem: str = ""
 
     @property
@@ -154,6 +158,13 @@ def definition_of(member: Member) -> str:
     return member.launch_configuration_name
 
 
+def is_weighted(group: Group) -> bool:
+    """Whether its desired counts something else than instances, whatever else of it can be read."""
+    policy = group.mixed_instances_policy
+    overrides = policy.launch_template.overrides if policy else ()
+    return group.desired_capacity_type != _INSTANCES or any(one.weighted_capacity not in _ONE for one in overrides)
+
+
 def market(group: Group) -> CapacityType:
     """The capacity type as far as the group alone tells, for when its template cannot be read."""
     policy = group.mixed_instances_policy
@@ -214,7 +225,7 @@ def _mixed(policy: MixedPolicy, definitions: Definitions) -> Launch:
         if override.image_id:
             data = msgspec.structs.replace(data, image_id=override.image_id)
         options += _options(override, data, _name(version), definitions)
-    weights = sorted({override.weighted_capacity for override in overrides if override.weighted_capacity not in ("", "1")})
+    weights = sorted({override.weighted_capacity for override in overrides if override.weighted_capacity not in _ONE})
     problem = (
         f"the group counts in weighted units (WeightedCapacity {', '.join(weights)}), not in instances: "
         "take the weights out of its overrides"

@@ -157,6 +157,8 @@ class NodeGroup(Model, frozen=True):
     `launching_ids`, the next read finds how they ended. `failures` are refusals, newest first. `options` are Cluster
     Autoscaler's `node-template/autoscaling-options` tags by name, as they are written.
 
+    `weighted`: desired, min and max count units of what its instances weigh, not instances.
+
     `status` is "" but for a group that is being deleted. `warm` are the instances of its warm pool, which are in no other
     count. The healthy percentages are those of its instance maintenance policy, None without one.
 
@@ -196,6 +198,7 @@ class NodeGroup(Model, frozen=True):
     offerings: tuple[Offering, ...] = ()
     on_demand_share: float = 1.0
     takes_cheapest: bool = False
+    weighted: bool = False
     draws: tuple[Draw, ...] = ()
 
     @property
