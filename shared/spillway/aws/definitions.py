@@ -83,7 +83,7 @@ def _described_types(region: str, names: Sequence[str]) -> dict[str, Item]:
 
 
 def images(region: str, items: Iterable[Item], versions: Iterable[Item], configurations: Iterable[Item]) -> list[Item]:
-    """The images that the groups name by id, as far as they are there and ours to see. Raises AwsForbidden or AwsUnavailable."""
+    """Images that the groups name by id and that are ours to see. Raises AwsForbidden or AwsUnavailable."""
     named = [*_overrides(items), *(version["LaunchTemplateData"] for version in versions), *configurations]
     ids = sorted({name for one in named if (name := one.get("ImageId", "")).startswith("ami-")})
 

@@ -165,9 +165,7 @@ def _moving(region: str, items: Sequence[Item], before: Mapping[str, NodeGroup])
 
 def _is_mixed(item: Item) -> bool:
     """Its instances were launched by more than one version or configuration."""
-    kinds = {
-        (one.get("LaunchConfigurationName"), one.get("LaunchTemplate", {}).get("Version")) for one in item["Instances"]
-    }
+    kinds = {(one.get("LaunchConfigurationName"), one.get("LaunchTemplate", {}).get("Version")) for one in item["Instances"]}
     return len(kinds) > 1
 
 
