@@ -124,8 +124,10 @@ def _store(table: Table, session: Session, lease: Lease | None = None, early: bo
 
 def _read(session: Session, policy: Policy) -> Reading:
     reading = follow(session, policy.pod_label_keys)
-    if not reading.snapshot.nodes and not policy.may_be_empty:
-        raise ClusterEmpty(env().cluster)
+    seen = reading.snapshot
+    if not seen.nodes and (seen.unread_nodes or not policy.may_be_empty):
+        example = next((one.text for one in seen.warnings if one.text.startswith("node ")), "")
+        raise ClusterEmpty(env().cluster, len(seen.unread_nodes), example)
     age_s = (clock.utcnow() - reading.snapshot.taken_at).total_seconds()
     if age_s > policy.max_snapshot_age_s:
         problem = f"{age_s:.0f} s ago by our clock, more than max_snapshot_age_s ({policy.max_snapshot_age_s} s)"

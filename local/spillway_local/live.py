@@ -11,6 +11,8 @@ from spillway import clock
 from spillway.aws.kept import Kept
 from spillway.errors import AwsError, ClusterForbidden
 from spillway.kube import resources
+from spillway.kube.envelope import envelope_of
+from spillway.kube.fields import Listed
 from spillway.kube.pages import read_list
 from spillway.kube.resources import Resource
 from spillway.kube.session import Answer, Session
@@ -54,13 +56,13 @@ def _read(session: Session, resource: Resource) -> dict[str, Any]:
     items: list[Any] = []
     envelope: dict[str, Any] = {}
 
-    def take(answer: Answer, more: Callable[[str], object]) -> None:
-        page = json.loads(answer.body)
-        more(str(page["metadata"].get("continue", "")))
-        envelope.update(kind=page["kind"], apiVersion=page["apiVersion"])
-        items.extend(page.get("items") or ())
+    def take(answer: Answer, more: Callable[[Listed], object]) -> None:
+        page = envelope_of(answer.body)
+        more(page)
+        envelope.update(kind=page.kind, apiVersion=page.api_version)
+        items.extend(json.loads(bytes(item)) for item in page.items or ())
 
-    read_list(session, resource.path, resource.name, take, items.clear, resource.query)
+    read_list(session, resource, take, items.clear)
     return {**envelope, "metadata": {}, "items": items}
 
 

@@ -14,7 +14,7 @@ lists may name only these, and a test says so.
     │   ├── ClusterForbidden       403: RBAC lacks a verb on a resource
     │   ├── ClusterUnavailable     no answer, a broken one, 429 or 5xx after all retries
     │   ├── ClusterSlow            answers, but not all of them within the function's time
-    │   ├── ClusterEmpty           an answer without nodes, which the policy does not allow
+    │   ├── ClusterEmpty           an answer without nodes, which the policy does not allow, or without one that reads
     │   └── ClusterStale           an answer that is too old to plan from
     ├── AwsError                   a regional AWS API cannot be used
     │   ├── AwsForbidden           IAM lacks an action
@@ -151,9 +151,18 @@ class ClusterSlow(ClusterError):
 
 @dataclass(eq=False)
 class ClusterEmpty(ClusterError):
+    """`unread` nodes are there, of which `example` says of one what is wrong."""
+
     cluster: str
+    unread: int = 0
+    example: str = ""
 
     def __str__(self) -> str:
+        if self.unread:
+            return (
+                f"cluster {self.cluster}: of {self.unread} nodes that the API server lists none reads, so there is nothing to "
+                f"plan with: {self.example}. Look at what writes to these Node objects, or update Spillway"
+            )
         return (
             f"cluster {self.cluster}: the API server lists no nodes, which is taken for a failed read. "
             "If the cluster may be empty, set `may_be_empty: true` in the policy"

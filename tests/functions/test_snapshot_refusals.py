@@ -1,7 +1,9 @@
 """What is no view of the cluster: each way has its error, says why in one sentence, and leaves the last good view alone."""
 
 import json
+import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -75,6 +77,10 @@ def answered(change: Callable[[Answer], Answer], *what: str) -> Break:
     return broken
 
 
+def unreadable_nodes(answer: Answer) -> Answer:
+    return replace(answer, body=answer.body.replace(b'"conditions":[', b'"conditions":7,"more":['))
+
+
 def ours(seconds: float) -> Break:
     """Our clock goes on by so much, and the API server's does not: its answers are of then."""
 
@@ -88,6 +94,11 @@ def ours(seconds: float) -> Break:
 HALF = answered(lambda answer: Answer(200, answer.body[: len(answer.body) // 2], answer.headers), "list", "pods")
 NO_JSON = answered(lambda answer: Answer(200, b"<html>Please log in</html>", answer.headers), "list", "nodes")
 NO_VERSION = answered(lambda answer: Answer(200, b"ok", answer.headers), "get", "/version")
+NOT_SAID = answered(lambda answer: Answer(200, b'{"message": "try later"}', answer.headers), "get", "/version")
+NOTHING = answered(lambda answer: Answer(200, b"{}", answer.headers), "list", "poddisruptionbudgets.policy")
+A_STATUS = answered(
+    lambda answer: Answer(200, b'{"kind":"Status","apiVersion":"v1","message":"no leader"}', answer.headers), "list", "pods"
+)
 
 
 @pytest.mark.parametrize(
@@ -102,14 +113,18 @@ NO_VERSION = answered(lambda answer: Answer(200, b"ok", answer.headers), "get", 
         (HALF, ClusterUnavailable, "list pods: an answer does not read"),
         (NO_JSON, ClusterUnavailable, "list nodes: an answer does not read"),
         (NO_VERSION, ClusterUnavailable, "get /version"),
+        (NOT_SAID, ClusterUnavailable, "get /version: the answer names none: try later"),
+        (NOTHING, ClusterUnavailable, r"list poddisruptionbudgets\.policy: the answer is no page of it: it is of no kind"),
+        (A_STATUS, ClusterUnavailable, "list pods: the answer is no page of it: it is Status of v1 no leader"),
         (lambda world, _: world.api.allow([("list", "nodes")]), ClusterForbidden, "RBAC does not allow to list pods"),
         (stranger, ClusterUnauthorized, "does not accept our credentials"),
         (lambda world, _: world.api.remove("Node", "n1"), ClusterEmpty, "lists no nodes"),
+        (answered(unreadable_nodes, "list", "nodes"), ClusterEmpty, "of 1 nodes .* none reads, .*: node n1 is set aside: Exp"),
         (ours(240), ClusterStale, r"2\d\d s ago by our clock, more than max_snapshot_age_s \(180 s\)"),
     ],
     ids=[
         "down", "a list is down", "too busy", "cut", "refused", "expired", "half an answer", "a login page", "no version",
-        "forbidden", "unauthorised", "empty", "too old",
+        "no version said", "nothing", "a status", "forbidden", "unauthorised", "empty", "none reads", "too old",
     ],
 )  # fmt: skip
 def test_no_view_is_stored_and_the_error_says_why(
@@ -222,6 +237,24 @@ def test_a_kubeconfig_that_logs_in_by_a_program_is_refused_in_the_cloud(world: W
         snapshots.latest_cluster(world.table)
 
 
+@pytest.mark.feature("CS-02")
+@pytest.mark.feature("CS-14")
+@pytest.mark.parametrize("token", ["s3c\nret", "s3c\u2019ret"])
+def test_a_secret_whose_token_fits_into_no_header_is_an_error_that_does_not_show_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, token: str
+):
+    text = json.dumps({"server": world.api.url, "token": token})
+    secret = clients.client("secretsmanager", HOME).create_secret(Name="k8s", SecretString=text)
+    monkeypatch.setenv("SPILLWAY_ACCESS", secret["ARN"])
+    env.cache_clear()
+
+    with pytest.raises(AccessError, match="secret: token holds a space, a line's end or a letter") as caught:
+        world.call("snapshot_cluster")
+    assert "s3c" not in "".join(traceback.format_exception(caught.value))
+    with pytest.raises(NotFound):
+        snapshots.latest_cluster(world.table)
+
+
 def test_a_policy_that_bears_older_views_is_heard(world: World, monkeypatch: pytest.MonkeyPatch):
     settings.put_policy(world.table, {"max_snapshot_age_s": 600}, by="test")
     ours(240)(world, monkeypatch)
@@ -230,6 +263,16 @@ def test_a_policy_that_bears_older_views_is_heard(world: World, monkeypatch: pyt
 
     (warning,) = snapshots.latest_cluster(world.table).warnings
     assert warning.code == "clock_skew"
+
+
+@pytest.mark.feature("RS-06")
+def test_nodes_that_do_not_read_are_no_empty_cluster(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Each pod would buy a second node."""
+    settings.put_policy(world.table, {"may_be_empty": True}, by="test")
+    answered(unreadable_nodes, "list", "nodes")(world, monkeypatch)
+
+    with pytest.raises(ClusterEmpty, match="none reads"):
+        world.call("snapshot_cluster")
 
 
 def test_after_a_refusal_the_next_read_is_stored(world: World):

@@ -1,12 +1,14 @@
 """Instances that a plan asked for become Ready nodes, and the plan's requests are told."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spillway.aws.table import memory, outcomes, requests, settings, snapshots
 from spillway.errors import ClusterUnavailable, EventError, Stopped
+from spillway.kube.session import Answer, Session
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import OutcomeStatus
 from tests.builders import fleet, group
@@ -52,6 +54,34 @@ def test_a_request_whose_nodes_are_all_ready_is_done(world: World):
     assert (told.status, told.nodes, told.group) == (OutcomeStatus.DONE, 2, "a")
     (request,) = requests.of_plan(world.table, "p1")
     assert (request.state, request.ready) == (RequestState.READY, 2)
+
+
+BROKEN = {
+    "no JSON": b'"status":NaN',
+    "nested too deep": b'"status":' + b"[" * 3000 + b"]" * 3000,
+    "a field of another type": b'"status":{"conditions":"none"}',
+}
+
+
+@pytest.mark.feature("RS-06")
+@pytest.mark.parametrize("wrong", BROKEN.values(), ids=BROKEN)
+def test_one_node_that_does_not_read_stops_no_others_and_is_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch, wrong: bytes
+):
+    ask(world)
+    world.api.add(node("n1", instance="i-01"))
+    nameless = b'{"metadata":{"name":7}}'
+    broken = b'{"metadata":{"name":"n2"},"spec":{"providerID":"aws:///us-east-1a/i-02"},%b}' % wrong
+    call = Session.call
+
+    def with_two_more(*asked: Any, **named: Any) -> Answer:
+        answer = call(*asked, **named)
+        head, items, rest = answer.body.partition(b'"items":[')
+        return replace(answer, body=b"".join((head, items, broken, b",", nameless, b",", rest))) if items else answer
+
+    monkeypatch.setattr(Session, "call", with_two_more)
+
+    assert verify(world) == {"ready": 1, "waiting": 1}
 
 
 def test_a_node_that_is_not_ready_is_waited_for(world: World):

@@ -6,6 +6,7 @@ import pytest
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
 from spillway.kube.evict import Verdict, evict, pods_on
+from spillway.kube.session import Answer, Session
 from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster
 from tests.kube.objects import budget, daemon_of, node, pod
@@ -36,6 +37,16 @@ def test_only_what_holds_the_node_is_listed(world: World):
         world.api.add(one)
 
     assert [one.key for one in pods_on(world.session, "n1")] == ["default/a", "default/b"]
+
+
+@pytest.mark.feature("RS-06")
+def test_an_answer_that_is_no_list_is_not_taken_for_an_empty_node(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Its instance would be ended under its pods."""
+    world.api.add(running("a"))
+    monkeypatch.setattr(Session, "call", lambda *_, **__: Answer(200, b"{}", {}))
+
+    with pytest.raises(ClusterUnavailable, match="list pods: the answer is no page of it"):
+        pods_on(world.session, "n1")
 
 
 def test_daemons_and_static_pods_are_told_apart(world: World):

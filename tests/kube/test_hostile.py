@@ -297,7 +297,7 @@ class TestOneOfAPage:
         found.remove(kind, sample["metadata"]["namespace"] if kind != "Node" else "", name)
         items = ", ".join([*sound[:2], self.bad(kind, wrong), sound[2]])
         found.add((page % (kind, sample["apiVersion"], items)).encode(), pages.append)
-        assert pages == [("next", "7")]
+        assert [(page.next_page, page.version) for page in pages] == [("next", "7")]
         assert {f"sound-{n}" for n in range(3)} <= {one for _, one in found.of(kind)}
         (reason,) = found.unreadable[kind].values()
         assert f"{kind.lower()} " in reason.text
@@ -375,11 +375,11 @@ class TestLists:
         items = json.dumps([pod("a"), *odd])
         views = []
         for head in ('{"kind":"PodList","apiVersion":"v1",', '{"kind": "PodList", "apiVersion": "v1", '):
-            found, pages = Objects(), []
+            found, pages = Objects(), list[Any]()
             found.add(
                 f'{head}"metadata": {{"continue": "next", "resourceVersion": "7"}}, "items": {items}}}'.encode(), pages.append
             )
-            assert pages == [("next", "7")]
+            assert [(page.next_page, page.version) for page in pages] == [("next", "7")]
             views.append(reduce(found, cluster="c", taken_at=NOW))
         assert views[0] == views[1]
         assert {"a", "b"} <= {name for one in views[0].pods for name in one.names}

@@ -131,7 +131,7 @@ class TestReading:
 
     def test_a_list_without_items_is_empty(self):
         found = Objects()
-        assert found.add(b'{"kind": "PodList", "items": null}') == ("", "")
+        assert found.add(b'{"kind": "PodList", "items": null}').next_page == ""
 
     def test_a_single_object_reads_as_well_as_a_list(self):
         found = Objects()

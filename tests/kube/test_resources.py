@@ -8,7 +8,7 @@ import pytest
 from msgspec import Raw
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
-from spillway.kube import priorities
+from spillway.kube import pages, priorities
 from spillway.kube.kinds import kind_in
 from spillway.kube.objects import Objects
 from spillway.kube.read import Reader
@@ -170,9 +170,28 @@ def test_an_api_that_goes_leaves_an_empty_list_and_is_looked_for_again(world: Wo
     assert asked.count("/apis") == 2
 
 
-def test_a_server_that_does_not_tell_what_it_has_is_not_taken_for_one_that_has_nothing(world: World):
+@pytest.mark.feature("CS-14")
+@pytest.mark.parametrize("told", ["who knows", {}, {"kind": "Status", "message": "no"}, {"groups": None}])
+def test_a_server_that_does_not_tell_what_it_has_is_not_taken_for_one_that_has_nothing(world: World, told: Any):
     with pytest.raises(ClusterUnavailable, match="get /apis: the answer does not read"):
-        Reader(answering(world.session, {"/apis": "who knows"}), Objects()).lists()
+        Reader(answering(world.session, {"/apis": told}), Objects()).lists()
+
+
+def test_an_api_that_goes_amid_its_pages_leaves_none_of_the_first(world: World, monkeypatch: pytest.MonkeyPatch):
+    """They are not all there was."""
+    monkeypatch.setattr(pages, "_PAGE", 1)
+    apis.install(world.api, kind := "JobSet.jobset.x-k8s.io")
+    for name in ("one", "two"):
+        world.api.add(apis.any_of(kind, name))
+    world.api.fail("list", "jobsets", 404, after=1)
+    reader = Reader(world.session, Objects())
+
+    reader.read_all()
+
+    assert not reader.objects.has(kind)
+    assert kind not in reader.versions
+    reader.read_all()
+    assert set(reader.objects.of(kind)) == {("default", "one"), ("default", "two")}
 
 
 def test_an_api_that_is_there_and_may_not_be_read_is_named(world: World):

@@ -4,13 +4,14 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/ (h
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import msgspec
 
 from spillway.kube import fields
 from spillway.kube.pages import read_list
+from spillway.kube.resources import PODS
 from spillway.kube.retry import seconds
 from spillway.kube.session import Answer, Session
 
@@ -38,9 +39,8 @@ class _Pod(fields.Part):
     status: _Status | None = None
 
 
-class _PodList(fields.Part):
+class _PodList(fields.Listed):
     items: list[_Pod] | None = None
-    metadata: fields.ListMeta | None = None
 
 
 _pod_list = msgspec.json.Decoder(_PodList)
@@ -81,12 +81,12 @@ def pods_on(session: Session, node: str) -> tuple[LivePod, ...]:
     """All that still holds the node, by namespace and name; finished pods hold nothing."""
     found: list[LivePod] = []
 
-    def take(answer: Answer, more: Callable[[str], object]) -> None:
+    def take(answer: Answer, more: Callable[[fields.Listed], object]) -> None:
         page = _pod_list.decode(answer.body)
-        more((page.metadata.next_page or "") if page.metadata else "")
+        more(page)
         found.extend(_of(raw) for raw in page.items or () if not raw.status or raw.status.phase not in _FINISHED)
 
-    read_list(session, "/api/v1/pods", "pods", take, found.clear, {"fieldSelector": f"spec.nodeName={node}"})
+    read_list(session, replace(PODS, field_selector=f"spec.nodeName={node}"), take, found.clear)
     return tuple(sorted(found, key=lambda pod: pod.key))
 
 

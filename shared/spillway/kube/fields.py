@@ -6,7 +6,7 @@ Names follow k8s.io/api; `null` and absent mean the same.
 """
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Raw, field
@@ -60,10 +60,27 @@ class ListMeta(Part):
     next_page: str | None = field(default=None, name="continue")
 
 
-class Envelope(Typed):
-    """A single object, or a list with its items unread."""
+class Listed(Typed):
+    """A page of a list; what its items are says the subclass. None of them is no list: the API server writes `[]` for an empty
+    one (k8s.io/apiserver, pkg/storage/etcd3/store.go)."""
 
     metadata: ListMeta | None = None
+    items: list[Any] | None = None
+
+    @property
+    def next_page(self) -> str:
+        """The token of the next one, "" after the last."""
+        return (self.metadata.next_page or "") if self.metadata else ""
+
+    @property
+    def version(self) -> str:
+        """The list's resourceVersion."""
+        return (self.metadata.resource_version or "") if self.metadata else ""
+
+
+class Envelope(Listed):
+    """A single object, or a list with its items unread."""
+
     items: list[Raw] | None = None
 
 
@@ -252,10 +269,9 @@ class TemplateMeta(Part):
     annotations: PodAnnotations | None = None
 
 
-class PodPage(Part):
+class PodPage(Listed):
     """A page of a PodList, if all in it decodes."""
 
-    metadata: ListMeta | None = None
     items: list[Pod] | None = None
 
 

@@ -5,16 +5,21 @@ would wipe out what somebody else put there a moment ago.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from spillway.kube import fields, markers
+from spillway.kube.envelope import envelope_of, named_of
 from spillway.kube.machines import identity_of
+from spillway.kube.nodes import seen_bare
 from spillway.kube.pages import read_list
+from spillway.kube.resources import NODES
 from spillway.kube.session import MERGE_PATCH, Answer, Session
 from spillway.model.cluster import Machine
 from spillway.model.fleet import NodeGroup
@@ -45,13 +50,7 @@ class _Node(fields.Part):
     status: _Status | None = None
 
 
-class _NodeList(fields.Part):
-    items: list[_Node] | None = None
-    metadata: fields.ListMeta | None = None
-
-
 _node = msgspec.json.Decoder(_Node)
-_node_list = msgspec.json.Decoder(_NodeList)
 
 
 @dataclass(frozen=True)
@@ -146,19 +145,20 @@ def by_instance(
 ) -> dict[str, LiveNode]:
     """The nodes of these EC2 instances, by instance id; those that have not joined are left out.
 
-    `groups` gives those of the fleet, and is asked only where some node does not say which instance it is.
+    `groups` gives those of the fleet, and is asked only where some node does not say which instance it is. A node that does not
+    read is there for all that, as far as it names its instance, and not Ready.
     """
     wanted = frozenset(instance_ids)
     found: list[LiveNode] = []
 
-    def take(answer: Answer, more: Callable[[str], object]) -> None:
-        page = _node_list.decode(answer.body)
-        more((page.metadata.next_page or "") if page.metadata else "")
-        found.extend(_of(raw) for raw in page.items or ())
+    def take(answer: Answer, more: Callable[[fields.Listed], object]) -> None:
+        page = envelope_of(answer.body)
+        more(page)
+        found.extend(node for node in map(_seen, page.items or ()) if node is not None)
 
     if not wanted:
         return {}
-    read_list(session, "/api/v1/nodes", "nodes", take, found.clear)
+    read_list(session, NODES, take, found.clear)
     machines = matched(found, groups() if any(node.dns_names for node in found) else ()).machines
     nodes = {machines[node.name].instance_id: node for node in found if node.name in machines}
     return {instance: node for instance, node in nodes.items() if instance in wanted}
@@ -193,6 +193,17 @@ def _live(session: Session, body: bytes) -> LiveNode:
         return _of(_node.decode(body))
     except fields.UNREADABLE as error:
         raise session.unavailable(f"a node does not read: {error}") from error
+
+
+def _seen(raw: Raw) -> LiveNode | None:
+    """One of many; None where not even its name reads."""
+    with suppress(*fields.UNREADABLE):
+        return _of(_node.decode(raw))
+    with suppress(*fields.UNREADABLE):
+        part, meta = named_of("Node", raw)
+        bare = seen_bare(meta.name, part).node
+        return _of(_Node(_Meta(name=meta.name), _Spec(bare.spec.provider_id if bare.spec else None)))
+    return None
 
 
 def _of(raw: _Node) -> LiveNode:

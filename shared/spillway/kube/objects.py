@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -26,7 +26,8 @@ from spillway.kube import (
     scan,
     storage,
 )  # fmt: skip
-from spillway.kube.fields import UNREADABLE, as_name, is_name
+from spillway.kube.envelope import envelope_of, named_of
+from spillway.kube.fields import UNREADABLE, Listed, as_name, is_name
 from spillway.kube.kinds import kind_in
 from spillway.kube.pods import SeenPods, holds_a_node, seen_bare
 from spillway.model.reason import Code, Reason
@@ -37,18 +38,9 @@ Reader = Callable[[Raw | bytes], tuple[Key, object | None]]
 """An object's JSON to its key and what is kept of it, None for nothing. Raises one of `fields.UNREADABLE`."""
 
 _kind = msgspec.json.Decoder(fields.Typed)
-_envelope = msgspec.json.Decoder(fields.Envelope)
 _pod_page = msgspec.json.Decoder(fields.PodPage)
 _POD_LIST = b'{"kind":"PodList","apiVersion":"v1",'  # how an API server begins one
-_named = msgspec.json.Decoder(fields.Named)
 _bare_pod = msgspec.json.Decoder(fields.BarePod)
-
-
-class Page(NamedTuple):
-    """`next_page` is the token of the next one, "" after the last; `version` the list's resourceVersion."""
-
-    next_page: str
-    version: str
 
 
 class Objects:
@@ -96,7 +88,7 @@ class Objects:
         """Whether that kind was read, if only to see that there is none."""
         return kind in self._kept
 
-    def add(self, raw: bytes, opened: Callable[[Page], object] = lambda page: None) -> Page:
+    def add(self, raw: bytes, opened: Callable[[Listed], object] = lambda page: None) -> Listed:
         """Takes a `List`, a `PodList` and the like, or a single object; other kinds are passed over. `opened` is told of the
         page before its items are read.
 
@@ -106,22 +98,21 @@ class Objects:
         page = self._add_pods(raw, opened) if raw.startswith(_POD_LIST) else None
         if page is not None:
             return page
-        envelope = _envelope_of(raw)
-        page = Page("", "") if envelope.items is None else _page(envelope.metadata)
-        opened(page)
+        envelope = envelope_of(raw)
+        opened(envelope)
         with paused_gc():
             if envelope.items is None:
                 self.put(kind_in(envelope.api_version, envelope.kind), raw)
-                return page
+                return envelope
             kind = envelope.kind.removesuffix("List")  # items of a PodList do not say what they are
             known = kind and kind_in(envelope.api_version, kind)
             if known in self._readers:
                 self._kept.setdefault(known, {})
             for item in envelope.items:
                 self.put(known or _kind_of(item), item)
-        return page
+        return envelope
 
-    def _add_pods(self, raw: bytes, opened: Callable[[Page], object]) -> Page | None:
+    def _add_pods(self, raw: bytes, opened: Callable[[Listed], object]) -> Listed | None:
         """A page of pods is by far the most that there is to decode: all at once, which spares it a second pass.
 
         None, and nothing is kept, where that does not do; then each is decoded by itself.
@@ -130,8 +121,7 @@ class Objects:
             pods = _pod_page.decode(raw)
         except UNREADABLE:
             return None
-        page = _page(pods.metadata)
-        opened(page)
+        opened(pods)
         self._kept.setdefault("Pod", {})
         aside = []
         with paused_gc():
@@ -140,10 +130,10 @@ class Objects:
                     self._keep("Pod", *self._pods.keep(pod))
                 except UNREADABLE:
                     aside.append(number)
-        items = _envelope_of(raw).items or () if aside else ()
+        items = envelope_of(raw).items or () if aside else ()
         for number in aside:
             self.put("Pod", items[number])
-        return page
+        return pods
 
     def put(self, kind: str, raw: Raw | bytes) -> None:
         """One object as it is now."""
@@ -178,7 +168,7 @@ class Objects:
     def _set_aside(self, kind: str, raw: Raw | bytes, problem: str) -> None:
         key, name = ("", f"#{next(self._nameless)}"), f"{kind.lower()} without a readable name"
         try:
-            raw, meta = _named_of(kind, raw)
+            raw, meta = named_of(kind, raw)
             namespace = meta.namespace or ("default" if kind == "Pod" else "")
             key = (as_name(namespace), as_name(meta.name))
             name = f"{kind.lower()} {'/'.join(part for part in key if part)}"
@@ -190,20 +180,6 @@ class Objects:
         except UNREADABLE:
             pass  # it has no name, or is on no node
         self.unreadable[kind][key] = unreadable(name, problem)
-
-
-def _named_of(kind: str, raw: Raw | bytes) -> tuple[Raw | bytes, fields.BareMeta]:
-    """What names the object, and of the object what decodes. Raises one of `fields.UNREADABLE`."""
-    try:
-        return raw, _named.decode(raw).metadata
-    except UNREADABLE:
-        part = scan.outline(bytes(raw), scan.PLACE if kind in ("Pod", "Node") else scan.NAME)
-        return part, _named.decode(part).metadata
-
-
-def _page(meta: fields.ListMeta | None) -> Page:
-    found = meta or fields.ListMeta()
-    return Page(found.next_page or "", found.resource_version or "")
 
 
 def unreadable(name: str, problem: str) -> Reason:
@@ -220,20 +196,6 @@ def paused_gc() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _envelope_of(raw: bytes) -> fields.Envelope:
-    """Also of a list of which some items do not decode."""
-    try:
-        return _envelope.decode(raw)
-    except UNREADABLE:
-        parts = dict(scan.members(raw))
-        if b"items" not in parts:
-            raise
-        items = [Raw(item) for item in scan.elements(parts.pop(b"items"))]
-        envelope = _envelope.decode(b"{%b}" % b",".join(b'"%b":%b' % part for part in parts.items()))
-        envelope.items = items
-        return envelope
 
 
 def _typed(item: Raw) -> fields.Typed:

@@ -7,13 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from functools import partial
 
 import msgspec
 
 from spillway import clock
 from spillway.kube import resources
-from spillway.kube.fields import UNREADABLE, Part
+from spillway.kube.fields import UNREADABLE, Listed, Part
 from spillway.kube.objects import Objects, paused_gc
 from spillway.kube.pages import read_list
 from spillway.kube.reduce import reduce
@@ -75,21 +74,23 @@ class Reader:
 
     def read(self, resource: Resource) -> None:
         """One list to its end, in place of what was there of its kind. Raises what `pages.read_list` raises."""
-        forget = partial(self.objects.forget, resource.kind)
+
+        def forget() -> None:
+            self.objects.forget(resource.kind)
+            self.versions.pop(resource.kind, None)
+
+        def take(answer: Answer, more: Callable[[Listed], object]) -> None:
+            self.note(answer)
+            if answer.status == 404:  # its API has gone since we asked what there is, or amid the pages
+                resources.forget(self.session)
+                forget()
+            else:
+                self.versions[resource.kind] = self.objects.add(answer.body, more).version
+
         forget()
         with self._lock:
             self.listed += 1
-
-        def take(answer: Answer, more: Callable[[str], object]) -> None:
-            self.note(answer)
-            if answer.status == 404:  # its API has gone since we asked what there is
-                resources.forget(self.session)
-                return
-            page = self.objects.add(answer.body, lambda page: more(page.next_page))
-            self.versions[resource.kind] = page.version
-
-        also = (404,) if resource.optional else ()
-        read_list(self.session, resource.path, resource.name, take, forget, resource.query, also)
+        read_list(self.session, resource, take, forget, (404,) if resource.optional else ())
 
     def read_all(self) -> None:
         """Nodes before pods: a pod that is bound meanwhile then makes its node busy, never the other way round. Pods before
@@ -108,9 +109,12 @@ class Reader:
         answer = self.session.call("GET", "/version", ("get", "/version"))
         self.note(answer)
         try:
-            return _version.decode(answer.body).git_version
+            version = _version.decode(answer.body).git_version
         except UNREADABLE as error:
             raise self.session.unavailable(f"get /version: the answer is no JSON: {error}") from error
+        if not version:
+            raise self.session.unavailable(f"get /version: the answer names none: {answer.message}")
+        return version
 
     def reading(self, server_version: str, label_keys: Collection[str]) -> Reading:
         """What was read, reduced, and what that cost. Raises ClusterSlow when the time for it is over."""

@@ -44,6 +44,11 @@ class Resource:
         return f"{self.plural}.{group}" if group else self.plural
 
     @property
+    def list_kind(self) -> str:
+        """What its list is called, in its own group."""
+        return f"{self.kind.partition('.')[0]}List"
+
+    @property
     def path(self) -> str:
         root = _root(self.group_version)
         return f"{root}/namespaces/{self.namespace}/{self.plural}" if self.namespace else f"{root}/{self.plural}"
@@ -131,7 +136,7 @@ class _Group(Part):
 
 
 class _Groups(Part):
-    groups: list[_Group] | None = None
+    groups: list[_Group]
 
 
 class _Served(Part):
@@ -139,7 +144,7 @@ class _Served(Part):
 
 
 class _Resources(Part):
-    resources: list[_Served] | None = None
+    resources: list[_Served]
 
 
 _groups = msgspec.json.Decoder(_Groups)
@@ -171,13 +176,11 @@ def clear() -> None:
 
 
 def _discover(session: Session, note: Note) -> tuple[Resource, ...]:
-    groups = _read(session, note, "/apis", _groups).groups or ()
+    groups = _read(session, note, "/apis", _groups).groups
     served = {version.group_version for group in groups for version in group.versions or ()}
     wanted = {resource.group_version for resource in OPTIONAL} & served
     names = {
-        (version, one.name)
-        for version in sorted(wanted)
-        for one in _read(session, note, _root(version), _resources).resources or ()
+        (version, one.name) for version in sorted(wanted) for one in _read(session, note, _root(version), _resources).resources
     }
     best: dict[str, Resource] = {}
     for resource in OPTIONAL:
