@@ -27,7 +27,7 @@ Asked = list[tuple[str, str]]
 @pytest.fixture(autouse=True)
 def _role(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SPILLWAY_FLEET_ROLE_ARN", ROLE)
-    monkeypatch.setattr(market, "on_demand_prices", lambda region, types: dict.fromkeys(types, 0.096))
+    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, *_: dict.fromkeys(types, 0.096))
     clients.clear()
     yield
     clients.act_as("", lambda: pytest.fail("nobody takes a role on"))

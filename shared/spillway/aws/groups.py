@@ -1,6 +1,6 @@
 """Which Auto Scaling groups are the cluster's, and what they did of late."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -53,18 +53,20 @@ def describe(region: str, cluster: str, names: Iterable[str] = ()) -> list[dict[
         [{"Name": "tag-key", "Values": [tag]} for tag in discovery_tags(cluster)],
         [{"Name": f"tag:{OWNER}", "Values": [cluster]}],
     ]
-    tagged = [parallel.begin(partial(_tagged, region, each)) for each in filters]
-    found = by_name(region, names)
-    found |= {item["AutoScalingGroupName"]: item for future in tagged for item in future.result() if belongs(item, cluster)}
+    asked: list[Callable[[], Iterable[dict[str, Any]]]] = [partial(_tagged, region, cluster, one) for one in filters]
+    asked.append(lambda: by_name(region, names).values())
+    answers = parallel.each(lambda ask: ask(), asked)
+    found = {item["AutoScalingGroupName"]: item for answer in answers for item in answer}
     return [found[name] for name in sorted(found)]
 
 
-def _tagged(region: str, filters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The groups that pass all filters."""
+def _tagged(region: str, cluster: str, filters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The cluster's groups among those that pass all filters."""
     return [
         item
         for page in clients.pages("autoscaling", region, "describe_auto_scaling_groups", Filters=filters, MaxRecords=PAGE)
         for item in page["AutoScalingGroups"]
+        if belongs(item, cluster)
     ]
 
 

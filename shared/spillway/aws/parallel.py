@@ -3,7 +3,7 @@ that hangs would hold it."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
@@ -31,7 +31,7 @@ def begin(call: Callable[[], V]) -> "Future[V]":
 def each(call: Callable[[K], V], items: Sequence[K], at_once: int = AT_ONCE) -> list[V]:
     """`call` of each item, at most `at_once` at a time; answers in the items' order.
 
-    Raises what a call raised; no further call begins then.
+    Raises what a call raised, when those under way have ended; no further one begins then.
     """
     todo, found = deque(enumerate(items)), dict[int, V]()
 
@@ -47,6 +47,8 @@ def each(call: Callable[[K], V], items: Sequence[K], at_once: int = AT_ONCE) -> 
                 todo.clear()
                 raise
 
-    for worker in [begin(work) for _ in range(min(at_once, len(items)))]:
+    workers = [begin(work) for _ in range(min(at_once, len(items)))]
+    wait(workers)
+    for worker in workers:
         worker.result()
     return [found[number] for number in range(len(items))]
