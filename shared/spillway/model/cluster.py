@@ -154,8 +154,9 @@ class Node(Model, frozen=True):
     """`cordon` is the id of the plan that cordoned it, "" when none of ours did; `cordoned_by` is the field manager that
     set `unschedulable` (`kubectl-cordon`, …) or the autoscaler whose taint it carries, "" where neither is told.
 
-    `memory_bytes` is all that its system has. `machine` None: no EC2 instance, used for fit and never touched; but where `dns_names` are given, the node does not say
-    what it is, and its instance may be found by one of them. `annotations` holds only keys that a rule reads.
+    `memory_bytes` is all that its system has. `machine` None: no EC2 instance, used for fit and never touched; but where
+    `dns_names` are given, the node does not say what it is, and its instance may be found by one of them. `annotations` holds
+    only keys that a rule reads.
     `conditions` maps a condition's type to its status, but for Ready. `attach_limits` are by CSI driver, {} for a node whose
     CSINode is not there yet: `attached` counts volumes by driver that hang on it without a pod of its own.
     """
