@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import yaml
 from moto import mock_aws
 
 from spillway.aws import clients, memo
+from spillway.aws.kept import Kept
 from spillway.errors import AwsUnavailable
 from spillway.kube import priorities
 from spillway.kube import read as kube
 from spillway.kube.resources import NODES, OTHERS, PODS
-from spillway_local import cli, dump
+from spillway_local import cli, dump, live
 from spillway_local.emulator.ceilings import ceilings
 from spillway_local.kube_api import Cluster
 from tests.kube import apis
@@ -191,3 +193,11 @@ def test_a_folder_that_is_there_is_not_written_over(
     (tmp_path / "dump").mkdir()
     assert run(tmp_path / "dump", kubeconfig) == 2
     assert "it is there already" in capsys.readouterr().err
+
+
+def test_old_prices_are_dumped_as_prices(tmp_path: Path) -> None:
+    old = Kept({"m5.large": 0.1}, datetime(2026, 1, 1, tzinfo=UTC), AwsUnavailable("us-east-1", "pricing:GetProducts", "down"))
+
+    assert live.write_fleet(tmp_path, {"us-east-1": {"OnDemandPrices": old}}) == []
+
+    assert json.loads((tmp_path / "us-east-1" / "OnDemandPrices.json").read_text()) == {"OnDemandPrices": {"m5.large": 0.1}}

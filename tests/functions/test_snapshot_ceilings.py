@@ -121,6 +121,14 @@ class TestQuotas:
         (text,) = [one.text for one in found.warnings if one.code is Code.PERMISSION]
         assert f"IAM does not allow {action[operation]}" in text
 
+    def test_a_quota_that_aws_no_longer_lists_is_not_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        listed = [quota()]
+        with account_with(monkeypatch, {"name": "nodes"}, Quotas=listed) as account:
+            run(account)
+            memo.clear()
+            listed.clear()
+            assert run(account).ceilings == ()
+
     def test_without_any_use_it_is_not_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         silent = {key: value for key, value in quota().items() if key != "UsageMetric"}
         with account_with(monkeypatch, {"name": "nodes"}, Quotas=[silent]) as account:

@@ -85,7 +85,10 @@ class TestQuotas:
         assert desired(plan) == {"east": 2, "west": 3}
 
     def test_a_min_is_raised_no_further_than_it(self) -> None:
-        assert desired(plan_for(standard("g", min_size=3), ceilings=[quota(limit=8)])) == {"g": 2}
+        plan = plan_for(standard("g", min_size=3), ceilings=[quota(limit=8)])
+
+        assert desired(plan) == {"g": 2}
+        assert "; no more of them, since the quota " in plan.scale_out[0].reason.text
 
     def test_fallbacks_of_the_same_class_are_offered_only_the_room_that_the_refused_group_leaves(self) -> None:
         plan = plan_for(pods(2), standard("a", price=0.1), standard("b"), ceilings=[quota(limit=8)])

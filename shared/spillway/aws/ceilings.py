@@ -111,13 +111,13 @@ def _target(group: shapes.Group, launch: Launch) -> shapes.ReservationTarget:
 
 def read(
     region: str,
-    quotas: Iterable[Any],
-    usage: Iterable[Any],
+    quotas: Iterable[Any] | None,
+    usage: Iterable[Any] | None,
     reservations: Iterable[Any] | None,
     members: Mapping[str, Iterable[str]],
     before: Iterable[Ceiling],
 ) -> tuple[Ceilings, list[str]]:
-    """Answers by the values of their keys, and a sentence for each item that cannot be read.
+    """Answers by the values of their keys, None where AWS gave none, and a sentence for each item that cannot be read.
 
     `before` are the region's of the last snapshot: what AWS does not tell of quotas now is as it was then, with its age.
     """
@@ -132,19 +132,20 @@ def metric_id(code: str) -> str:
 
 
 def _quotas(
-    region: str, listed: Iterable[Any], usage: Iterable[Any], before: Iterable[Ceiling]
+    region: str, listed: Iterable[Any] | None, usage: Iterable[Any] | None, before: Iterable[Ceiling]
 ) -> tuple[dict[str, Ceiling], list[str]]:
     """By code."""
-    found, problems = shapes.read_all(listed, shapes.ServiceQuota, "Quotas")
-    metrics, more = shapes.read_all(usage, shapes.MetricData, "MetricDataResults")
+    found, problems = shapes.read_all(listed or (), shapes.ServiceQuota, "Quotas")
+    metrics, more = shapes.read_all(usage or (), shapes.MetricData, "MetricDataResults")
     newest = {one.id: max(zip(one.timestamps, one.values, strict=False)) for one in metrics if one.timestamps and one.values}
     known = {one.key: one for one in before if one.kind is CeilingKind.QUOTA}
     limits = {one.quota_code: (one.quota_name, int(one.value)) for one in found}
-    limits = limits or {one.key: (one.name, one.limit) for one in known.values()}
+    if listed is None:
+        limits = {one.key: (one.name, one.limit) for one in known.values()}
     ceilings = {}
     for code, (name, limit) in limits.items():
         as_of, used = newest.get(metric_id(code), (None, None))
-        if used is None and code in known:
+        if (listed is None or usage is None) and code in known:
             as_of, used = known[code].as_of, known[code].used
         ceilings[code] = Ceiling(
             region=region,

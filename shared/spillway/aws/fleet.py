@@ -269,9 +269,9 @@ def _ceilings(region: str, answers: Answers, previous: FleetSnapshot | None) -> 
     members = answers.get("CapacityReservationGroups", {})
     return ceilings.read(
         region,
-        _items(answers, "Quotas"),
-        _items(answers, "MetricDataResults"),
-        answers.get("CapacityReservations") if not _problem(answers, "CapacityReservations") else None,
+        None if _problem(answers, "Quotas") else _items(answers, "Quotas"),
+        None if _problem(answers, "MetricDataResults") else _items(answers, "MetricDataResults"),
+        None if _problem(answers, "CapacityReservations") else answers.get("CapacityReservations"),
         members if isinstance(members, Mapping) else {},
         before,
     )

@@ -109,12 +109,12 @@ class Growth:
         what = " and ".join(f"{count} {kind}" for count, kind in counts if count)
         text = f"group {group.name}: {what} {'node' if len(nodes) + len(uncordon) == 1 else 'nodes'}"
         text += self._price(group, nodes)
+        ceiling = self.purchase.ledger.ceiling(group) if nodes else None
+        bound = f"; no more of them, since {ceiling.text}" if ceiling else ""
         if served:
-            ceiling = self.purchase.ledger.ceiling(group) if nodes else None
-            bound = f"; no more of them, since {ceiling.text}" if ceiling else ""
             return Reason(code=Code.UNSCHEDULABLE_PODS, text=f"{text} for {self._demand(served)}{bound}")
         if raised:
-            return Reason(code=Code.BELOW_MIN, text=f"{text}; desired is {group.desired}")
+            return Reason(code=Code.BELOW_MIN, text=f"{text}; desired is {group.desired}{bound}")
         return Reason(code=Code.GIVEN_BACK, text=f"{text}: we cordoned them, and no drain of them is under way")
 
     def _price(self, group: NodeGroup, nodes: list[NewNode]) -> str:
