@@ -15,6 +15,7 @@ from spillway_local import dump
 from spillway_local.commands.plan import plan_of
 from tests.builders import cluster, fleet, node
 from tests.cli.dumps import Dumps, group, pod
+from tests.cli.dumps import node as shorthand
 from tests.planner.test_learned import choice, workers
 from tests.workflow.world import CLUSTER, HOME, NOW, World, open_world
 
@@ -98,3 +99,21 @@ def test_the_memory_of_a_dump_carries_it(dumps: Dumps) -> None:
     (folder / "memory.json").write_bytes(encode(Memory(templates=(known,))))
 
     assert plan_of(dump.read(folder), folder).summary.nodes_new == 1
+
+
+@pytest.mark.feature("FS-03")
+@pytest.mark.parametrize(("capacity", "nodes"), [("1016000Mi", 1), ("1007423Mi", 2)], ids=["told", "made up"])
+def test_memory_that_a_node_tells_of_counts_for_other_groups_of_its_type(dumps: Dumps, capacity: str, nodes: int) -> None:
+    """Four pods of 240,954 MiB fit an i4i.32xlarge, of which 961,470 MiB are guessed and 1,007,423 are there."""
+    seen = {"cpu": "127610m", "memory": "1007423Mi", "pods": 737, "status": {"capacity": {"cpu": "128", "memory": capacity}}}
+    world = [
+        shorthand("n1", group="g", **seen),
+        pod("full", cpu="4", memory="1000000Mi", node="n1"),
+        pod("new", count=4, cpu="20", memory="240954Mi"),
+    ]
+    groups = [group("g", "i4i.32xlarge", max=1), group("other", "i4i.32xlarge")]
+
+    folder = dumps.write(world, {HOME: groups}, defaults="exact")
+
+    plan = plan_of(dump.read(folder), folder)
+    assert [(step.group, step.nodes) for step in plan.scale_out] == [("other", nodes)]

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from spillway.model.policy import Mode, Policy, RegionMode
+from spillway.model.policy import ImageFamily, Mode, Policy, RegionMode
 
 
 def wrong_fields(document: dict[str, object]) -> set[str]:
@@ -65,3 +65,23 @@ def test_an_override_deep_in_a_section_leaves_its_neighbours() -> None:
     )
     backoff = policy.for_group("g").scale_out.backoff
     assert (backoff.first_s, backoff.max_s) == (60, 900)
+
+
+@pytest.mark.feature("FS-03")
+def test_what_kubelets_keep_is_said_for_all_groups_or_some_and_checked_when_it_is_read() -> None:
+    policy = Policy.model_validate(
+        {
+            "kubelet": {"image": "custom", "system_reserved": {"cpu": "500m"}},
+            "groups": {"gpu-*": {"kubelet": {"max_pods": 50, "eviction_hard": {"memory.available": "5%"}}}},
+        }
+    )
+    gpu = policy.for_group("gpu-a").kubelet
+
+    assert (gpu.image, gpu.max_pods, gpu.system_reserved) == (ImageFamily.CUSTOM, 50, {"cpu": "500m"})
+    assert policy.for_group("web").kubelet.max_pods is None
+    assert wrong_fields({"groups": {"a": {"kubelet": {"eviction_hard": {"memory.available": "101%"}}}}}) == {
+        "groups.a.kubelet.eviction_hard.memory.available"
+    }
+    assert wrong_fields({"kubelet": {"image": "windows", "kube_reserved": {"cpu": "lots"}, "max_pods": 0}}) == {
+        "kubelet.image", "kubelet.kube_reserved.cpu", "kubelet.max_pods"
+    }  # fmt: skip
