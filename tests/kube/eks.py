@@ -20,7 +20,7 @@ from moto.sts.models import sts_backends
 from spillway import clock
 from spillway.aws import clients, eks
 from spillway_local.kube_api import FakeCluster
-from spillway_local.kube_api.refusals import unauthorized
+from spillway_local.kube_api.refusals import Refusal, unauthorized
 
 CLUSTER, REGION = "prod", "us-east-1"
 OURS, THEIRS = "123456789012", "222222222222"  # accounts; the first is moto's own
@@ -35,6 +35,7 @@ class Eks:
     entries: dict[str, str] = field(default_factory=dict)
     taken: list[str] = field(default_factory=list)
     revoked: set[str] = field(default_factory=set)
+    refused: int = 0  # requests whose token ended, or was revoked, or is none of ours
 
     def describe(self, account: str = OURS) -> None:
         """DescribeCluster of that account leads here."""
@@ -47,6 +48,13 @@ class Eks:
 
     def authenticate(self, authorization: str) -> str:
         """The user; raises Refusal 401."""
+        try:
+            return self._user(authorization)
+        except Refusal:
+            self.refused += 1
+            raise
+
+    def _user(self, authorization: str) -> str:
         token = authorization.removeprefix("Bearer ")
         if token in self.revoked or not token.startswith("k8s-aws-v1."):
             raise unauthorized()

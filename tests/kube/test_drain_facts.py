@@ -198,6 +198,17 @@ class TestTimesAndOrder:
     def test_pods_that_nobody_took_have_no_times(self):
         assert set_of(snapshot_of(pod("a", node="n1")), "a").started == ()
 
+    def test_of_one_that_leaves_it_is_known_when_its_grace_is_over(self):
+        """The API server puts the end of the grace into the deletionTimestamp."""
+        times = {"a": "2026-01-01T01:00:00Z", "b": "2026-01-01T00:00:30Z"}
+        leaving = [pod(name, node="n1", deletionTimestamp=at, deletionGracePeriodSeconds=3600) for name, at in times.items()]
+        seen = snapshot_of(*leaving, pod("stays", node="n1"))
+        found = set_of(seen, "a")
+        assert dict(zip(found.names, found.deletes, strict=True)) == {
+            name: datetime.fromisoformat(at) for name, at in times.items()
+        }
+        assert set_of(seen, "stays").deletes == ()
+
     def test_pods_that_are_not_ready_stand_apart(self):
         """A budget may let them go when it lets no other go."""
 

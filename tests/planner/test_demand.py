@@ -259,7 +259,12 @@ class TestResourceClaims:
         )
 
     def test_its_pods_are_never_taken_for_movable(self) -> None:
-        """No room is bought for their successors when their node leaves: nobody knows what room that would be."""
+        """No room is bought for their successors when their node leaves: nobody knows what room that would be. Nor is room
+        that is there kept for them."""
         leaving = [node("n1", deleting=True)]
         assert desired(plan_for(pod(node="n1", **self.CLAIMING), *leaving, group("g", nodes=leaving))) == {}
         assert desired(plan_for(pod(node="n1"), *leaving, group("g", nodes=leaving))) == {"g": 2}
+
+        hosts = [*leaving, node("n2", cpu="2")]
+        plan = plan_for(pod(node="n1", cpu="2", **self.CLAIMING), pod("plain", cpu="2"), *hosts, group("g", nodes=hosts))
+        assert (desired(plan), plan.summary.pods_on_free_room) == ({}, 1)
