@@ -111,7 +111,7 @@ def _moving(view: View) -> Iterable[Lot]:
                     found.setdefault(pods.shape, []).extend(zip(pods.created, pods.names, strict=True))
     for shape_id, members in found.items():
         shape = view.shapes[shape_id]
-        if asks(shape, view.policy) and not shape.resource_claims:
+        if asks(shape, view.policy):
             created, names = zip(*sorted(members), strict=True)
             yield Lot(
                 shape, PodSet(shape=shape_id, state=PodState.BOUND, names=names, created=created), len(names), moving=True
