@@ -28,6 +28,8 @@ class AwsServer(ThreadingHTTPServer):
     Before its answer each waits for `delay_s`, which is not in `seconds`; the table's, which is no cloud away, do not.
     """
 
+    request_queue_size = 128  # of the five that are the default, the next ones try to connect again a second later
+
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.address = f"http://127.0.0.1:{self.server_port}"
