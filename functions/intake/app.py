@@ -98,7 +98,7 @@ def _take(table: Table, ours: Callable[[], frozenset[tuple[str, str]]], said: Sa
         return (Metric.EVENTS_DROPPED,)
     failure = _failure(said)
     if failure is not None:
-        following.remember(table, settings.policy(table)[0], said.region, group, failure)
+        following.remember(table, settings.policy(table)[0], said.region, group, [failure])
     woken = _wake(table, said.region)
     if failure is not None and not woken and not _is_awaited(table, said.region, group):
         events.wake_planner(table, said.id, {"region": said.region, "group": group, "failure": failure.failure})

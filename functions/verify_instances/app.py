@@ -38,7 +38,12 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     fleet_role.take_on(env())
     task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.OUT)
     found = judging.judge(task, asked.region)
-    emit(asked.cluster, {Metric.NODES_REFUSED: found.refused, Metric.NODES_GIVEN_BACK: found.given_back}, asked.region)
+    counted = {
+        Metric.NODES_REFUSED: found.refused,
+        Metric.NODES_GIVEN_BACK: found.given_back,
+        Metric.LAUNCH_FAILURES_UNKNOWN: found.unknown,
+    }
+    emit(asked.cluster, counted, asked.region)
     answer: dict[str, Any] = {
         "open": found.open,
         "unready": found.unready,

@@ -8,7 +8,7 @@ from spillway.aws.failure_table import GENERAL, ROWS
 from spillway.model.fleet import FailureClass, Scope
 from spillway_local.cloudformation import ROOT
 
-NO_TEXT = {FailureClass.LATE: {Scope.GROUP}, FailureClass.UNKNOWN: {Scope.GROUP}}
+NO_TEXT = {failure: {Scope.GROUP} for failure in (FailureClass.LATE, FailureClass.REJECTED, FailureClass.UNKNOWN)}
 
 
 @pytest.mark.feature("FS-08")

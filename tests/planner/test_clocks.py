@@ -190,3 +190,31 @@ def test_balancing_between_zones_is_no_refusal_and_a_silent_region_tells_nothing
 def test_refusals_in_any_order_give_one_memory() -> None:
     failures: list[LaunchFailure] = [refusal(300), refusal(60), refusal(2000)]
     assert observed(group("g", failures=tuple(failures))) == observed(group("g", failures=tuple(reversed(failures))))
+
+
+NEW = instance("new", age_s=100)
+
+
+@pytest.mark.feature("SO-21")
+@pytest.mark.parametrize(
+    ("scope", "key", "elsewhere"),
+    [
+        ("zone", "us-east-1/g/us-east-1a", group("g", instances=[instance("n", zone="us-east-1b", age_s=100)])),
+        ("group", "us-east-1/g", group("h", instances=[NEW])),
+        ("offering", "us-east-1/on-demand/m5.xlarge", group("h", instances=[NEW], spot=True)),
+        ("quota", "us-east-1/on-demand/standard", group("h", types=["g5.xlarge"], instances=[NEW])),
+        ("region", "us-east-1", group("g", region="us-west-2", instances=[NEW])),
+    ],
+)  # fmt: skip
+def test_a_success_ends_a_wait_in_its_own_scope_and_in_no_other(scope: str, key: str, elsewhere: NodeGroup) -> None:
+    waiting = before(scope=scope, key=key, since=ago(200), until=ago(-100))
+    assert observed(elsewhere, memory=waiting).unavailable == waiting.unavailable
+    assert not observed(group("g", instances=[NEW]), memory=waiting).unavailable
+
+
+@pytest.mark.feature("SO-21")
+def test_a_refusal_long_after_the_last_one_waits_as_the_first_did() -> None:
+    """Nobody looked meanwhile: a running planner has forgotten it by then."""
+    old = before(since=NOW - timedelta(hours=4), until=NOW - timedelta(hours=3), times=4)
+    [record] = observed(group("g", failures=(refusal(60),)), memory=old).unavailable
+    assert (record.times, record.until) == (1, ago(60) + timedelta(seconds=300))

@@ -80,6 +80,7 @@ class FailureClass(StrEnum):
     SERVICE = "service"  # AWS's own error
     HOOK = "hook"  # a lifecycle hook was abandoned
     STARTUP = "startup"  # it came and did not stay
+    REJECTED = "rejected"  # Auto Scaling does not take the new desired capacity
     LATE = "late"  # AWS refused nothing, nothing came in time either
     REBALANCE = "rebalance"
     UNKNOWN = "unknown"

@@ -67,18 +67,22 @@ def refused(before: Unavailable | None, group: NodeGroup, failure: LaunchFailure
     scope, key = key_of(group, failure)
     is_known = failure.failure is not FailureClass.UNKNOWN
     times, until = 1, failure.at
-    if before is not None:
-        if failure.at <= before.since:
-            return before
+    if before is not None and failure.at <= before.since:
+        return before
+    if before is not None and failure.at <= _remembered_until(before):
         times, until = before.times + (is_known and failure.at >= before.until), before.until
-    wait = min(backoff.first_s * 2 ** min(times - 1, 20), backoff.max_s) if is_known else backoff.first_s
+    is_lasting = failure.failure in LASTING
+    wait_s = min(backoff.first_s * 2 ** min(times - 1, 20), backoff.max_s)
+    if is_lasting or not is_known:
+        wait_s = backoff.max_s if is_lasting else backoff.first_s
     return Unavailable(
         scope=scope,
         key=key,
-        until=max(until, failure.at + timedelta(seconds=wait)),
+        until=max(until, failure.at + timedelta(seconds=wait_s)),
         since=failure.at,
         times=times,
         reason=f"{failure.failure}: {failure.text}",
+        fingerprint=group.template.fingerprint if is_lasting and group.template and scope is Scope.GROUP else "",
     )
 
 
@@ -87,7 +91,7 @@ def passed_over(group: NodeGroup, records: Iterable[Unavailable], now: datetime)
 
     A group of several zones is passed over when each of its zones is: Auto Scaling goes to the others by itself.
     """
-    live = {(record.scope, record.key): record for record in records if record.until > now}
+    live = {(one.scope, one.key): one for one in records if one.until > now and not _is_mended(one, group)}
     if not live:
         return None
     wider = (
@@ -105,9 +109,18 @@ def passed_over(group: NodeGroup, records: Iterable[Unavailable], now: datetime)
     return min(known, key=lambda record: (record.until, record.key)) if known and len(known) == len(zones) else None
 
 
+def _is_mended(record: Unavailable, group: NodeGroup) -> bool:
+    """What launches the group's nodes is no longer what was refused. The record stays, so that the old refusal counts once."""
+    return bool(record.fingerprint) and group.template is not None and group.template.fingerprint != record.fingerprint
+
+
+def _remembered_until(record: Unavailable) -> datetime:
+    return max(record.until, record.since + FORGOTTEN_AFTER)
+
+
 def lasts(record: Unavailable, groups: Iterable[NodeGroup], now: datetime) -> bool:
     """Whether the record is still worth remembering: it ends by a success in its scope, or long after its time."""
-    if now > max(record.until, record.since + FORGOTTEN_AFTER):
+    if now > _remembered_until(record):
         return False
     return not any(proven_since(_in_scope(record, group), record.since) for group in groups)
 

@@ -63,19 +63,27 @@ def bare(region: str, name: str) -> NodeGroup:
     return NodeGroup(region=region, name=name, min_size=0, max_size=0, desired=0)
 
 
-def remember(table: Table, policy: Policy, region: str, name: str, failure: LaunchFailure | None) -> None:
-    """Marks what refused as unavailable, in the table, for the plans and fallbacks to come. None: nothing came in time."""
-    known, rules = known_group(table, region, name), policy.for_group(name).scale_out
-    refusal = failure or LaunchFailure(
-        activity_id="",
-        at=clock.utcnow(),
-        failure=FailureClass.LATE,
-        scope=Scope.GROUP,
-        text=f"nothing came within {rules.provision_time_s} s",
-    )
-    if refusal.failure is FailureClass.UNKNOWN:
-        text = f"group {region}/{name}: a launch was refused for a reason we do not know: {refusal.text}"
-        logger.warning(text, code=Code.UNKNOWN_FAILURE.value)
-    scope, key = unavailable.key_of(known, refusal)
-    before = next((one for one in memory.unavailable(table) if (one.scope, one.key) == (scope, key)), None)
-    memory.mark_unavailable(table, unavailable.refused(before, known, refusal, rules.backoff))
+def remember(table: Table, policy: Policy, region: str, name: str, failures: Iterable[LaunchFailure]) -> int:
+    """Marks what refused as unavailable, in the table, for the plans and fallbacks to come; oldest first, as the planner does.
+
+    Returns how many of the refusals are in words that nobody knows.
+    """
+    group, backoff = known_group(table, region, name), policy.for_group(name).scale_out.backoff
+    records = {(one.scope, one.key): one for one in memory.unavailable(table)}
+    unknown = 0
+    for failure in sorted(failures, key=lambda one: (one.at, one.activity_id)):
+        if failure.failure is FailureClass.UNKNOWN:
+            text = f"group {region}/{name}: a launch was refused for a reason we do not know: {failure.text}"
+            logger.warning(text, code=Code.UNKNOWN_FAILURE.value)
+            unknown += 1
+        scope, key = unavailable.key_of(group, failure)
+        before = records.get((scope, key))
+        records[scope, key] = unavailable.refused(before, group, failure, backoff)
+        if records[scope, key] != before:
+            memory.mark_unavailable(table, records[scope, key])
+    return unknown
+
+
+def own_failure(failure: FailureClass, text: str) -> LaunchFailure:
+    """Of the group as a whole, now, that no activity tells of."""
+    return LaunchFailure(activity_id="", at=clock.utcnow(), failure=failure, scope=Scope.GROUP, text=text)

@@ -31,7 +31,7 @@ _GROUPS_ASKED_ONE_BY_ONE = 5  # more are read from the region's common list of a
 class Judgement:
     """`open` requests of the plan in the region; `unready` instances that came and are no Ready node yet; `spill`: ids by
     region that wait to be raised; `done`: nothing of the plan is open in any region; `poll_s` until the next look, unless
-    there is news; `news` counted before this one."""
+    there is news; `news` counted before this one; `unknown` refusals are in words that nobody knows."""
 
     open: int
     unready: int
@@ -41,6 +41,7 @@ class Judgement:
     news: int
     refused: int
     given_back: int
+    unknown: int
 
 
 def judge(task: Task, region: str) -> Judgement:
@@ -50,17 +51,13 @@ def judge(task: Task, region: str) -> Judgement:
     mine = [one for one in known.values() if one.plan_id == task.plan.plan_id and requests.is_live(one)]
     seen = _look(region, mine, known)
     mine += [one for one in requests.of_plan(task.table, task.plan.plan_id) if one.region != region and _is_stuck(one)]
-    made: list[OpenRequest] = []
-    refused = given_back = 0
+    found: list[returning.Returned] = []
     for request in sorted(mine, key=lambda one: (one.asked_at, one.id)):
         try:
-            result = _judge(task, request, seen)
+            found.append(_judge(task, request, seen))
         except (LeaseHeld, AwsError) as error:
             logger.warning("a request is judged at the next look", request=request.id, error=str(error))
-            continue
-        refused, given_back = refused + result.nodes, given_back + result.units
-        made += [result.following] if result.following else []
-    return _summary(task, region, made, news, refused, given_back)
+    return _summary(task, region, found, news)
 
 
 @dataclass(frozen=True)
@@ -106,21 +103,21 @@ def _judge(task: Task, request: OpenRequest, seen: _Seen) -> returning.Returned:
     now = seen.groups.get(request.group)
     if now is None:
         text = f"group {request.region}/{request.group} is gone"
-        return returning.refuse(task, step, request, request.nodes - request.missing, None, text)
+        return returning.refuse(task, step, request, request.nodes - request.missing, (), text)
     request = claiming.claim(task.table, request, now, seen.requests)
     wanted = request.nodes - request.missing
     waiting = wanted - len(request.instances)
     if waiting > 0 and (unable := now.unable_to("Launch")):
-        return returning.refuse(task, step, request, wanted if step.gang else waiting, None, unable)
-    failure = _refusal(request, now, seen.failures.get(request.group, []))
-    if waiting > 0 and failure is not None:
+        return returning.refuse(task, step, request, wanted if step.gang else waiting, (), unable)
+    failures = _refusals(request, now, seen.failures.get(request.group, []))
+    if waiting > 0 and failures:
         nodes = wanted if step.gang else waiting
-        text = f"{now.key} was refused {waiting} of {request.nodes} nodes: {failure.failure}: {failure.text}"
-        return returning.refuse(task, step, request, nodes, failure, text)
+        text = f"{now.key} was refused {waiting} of {request.nodes} nodes: {failures[0].failure}: {failures[0].text}"
+        return returning.refuse(task, step, request, nodes, failures, text)
     if age > timedelta(seconds=limit_s) and wanted > request.ready:
         nodes = wanted if step.gang else wanted - request.ready
         text = f"{nodes} of {request.nodes} nodes of {now.key} are not Ready after {limit_s} s"
-        return returning.refuse(task, step, request, nodes, None, text)
+        return returning.refuse(task, step, request, nodes, (), text)
     return returning.Returned()
 
 
@@ -129,24 +126,25 @@ def _is_stuck(request: OpenRequest) -> bool:
     return not raising.is_begun(request) and clock.utcnow() - request.asked_at >= PASSED_ON_AFTER
 
 
-def _refusal(request: OpenRequest, now: GroupNow, found: Iterable[LaunchFailure]) -> LaunchFailure | None:
-    """The newest refusal since the request was made that the group will not get round by itself."""
+def _refusals(request: OpenRequest, now: GroupNow, found: Iterable[LaunchFailure]) -> list[LaunchFailure]:
+    """Those since the request was made, if the group will not get round them by itself: first the newest that it cannot."""
     since = [failure for failure in found if failure.at >= request.asked_at.replace(microsecond=0)]
     if not since:
-        return None
-    elsewhere = [failure for failure in since if failure.scope is not Scope.ZONE]
-    if elsewhere:
-        return elsewhere[0]
+        return []
+    zonal = [failure for failure in since if failure.scope is Scope.ZONE]
+    if len(zonal) < len(since):
+        return [*(failure for failure in since if failure not in zonal), *zonal]
     tried = {failure.zone for failure in since}
     is_late = clock.utcnow() - min(failure.at for failure in since) >= ZONE_PATIENCE
-    return since[0] if is_late or set(now.zones) <= tried else None
+    return since if is_late or set(now.zones) <= tried else []
 
 
-def _summary(task: Task, region: str, made: list[OpenRequest], news: int, refused: int, given_back: int) -> Judgement:
+def _summary(task: Task, region: str, found: list[returning.Returned], news: int) -> Judgement:
     of_plan = requests.of_plan(task.table, task.plan.plan_id)
     live = [request for request in of_plan if requests.is_live(request)]
     mine = [request for request in live if request.region == region]
     left = [one for one in mine if one.state is RequestState.PLANNED and clock.utcnow() - one.asked_at >= LEFT_AFTER]
+    made = [one.following for one in found if one.following]
     waiting = {one.id: one for one in [*left, *made] if one.id in {request.id for request in live}}
     return Judgement(
         open=len(mine),
@@ -155,8 +153,9 @@ def _summary(task: Task, region: str, made: list[OpenRequest], news: int, refuse
         done=not live and not _to_begin(task, of_plan),
         poll_s=_poll_s(live),
         news=news,
-        refused=refused,
-        given_back=given_back,
+        refused=sum(one.nodes for one in found),
+        given_back=sum(one.units for one in found),
+        unknown=sum(one.unknown for one in found),
     )
 
 

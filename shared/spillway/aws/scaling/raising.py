@@ -16,6 +16,7 @@ from spillway.aws.table import Table, leases, memory, outcomes, requests
 from spillway.aws.table.leases import Lease
 from spillway.aws.tasks import Task
 from spillway.errors import AwsError, LeaseHeld, NotFound, PlanStale
+from spillway.model.fleet import FailureClass
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import Outcome, OutcomeStatus, Plan, ScaleOut
 from spillway.telemetry import logger
@@ -241,7 +242,7 @@ def _write(
     try:
         group.set_desired(now, begun.to_desired)
     except Rejected as error:
-        _close(task, step, begun, lease, f"Auto Scaling rejects {begun.to_desired} for {now.key}: {error}")
+        _reject(task, step, begun, lease, f"Auto Scaling rejects {begun.to_desired} for {now.key}: {error}")
         return 0
     _must(requests.advance(task.table, begun, msgspec.structs.replace(begun, state=RequestState.OPEN), lease), begun)
     return nodes
@@ -253,9 +254,18 @@ def _close(task: Task, step: ScaleOut, request: OpenRequest, lease: Lease, text:
     outcomes.put(task.table, outcome(step, task, OutcomeStatus.CHANGED, text, request))
 
 
+def _reject(task: Task, step: ScaleOut, request: OpenRequest, lease: Lease, text: str) -> None:
+    """Nothing was written. The group is passed over for a while: it may be like this for long."""
+    failure = following.own_failure(FailureClass.REJECTED, text)
+    following.remember(task.table, task.policy, request.region, request.group, [failure])
+    _move_on(task, step, request, requests.of_plan(task.table, task.plan.plan_id), lease, text)
+
+
 def _move_on(task: Task, step: ScaleOut, request: OpenRequest, of_plan: Iterable[OpenRequest], lease: Lease, text: str) -> None:
     """The group can take nothing: all of it goes to the next fallback."""
-    refused = msgspec.structs.replace(request, state=RequestState.REFUSED, missing=request.nodes)
+    refused = msgspec.structs.replace(
+        request, state=RequestState.REFUSED, missing=request.nodes, to_desired=request.from_desired
+    )
     after = _following(task, step, request, request.nodes, of_plan)
     _must(requests.advance(task.table, request, refused, lease, after), request)
     status = OutcomeStatus.REFUSED if after else OutcomeStatus.UNSERVED

@@ -12,7 +12,7 @@ from spillway.aws.scaling.group import GroupNow, Rejected
 from spillway.aws.table import leases, memory, outcomes, requests
 from spillway.aws.tasks import Task
 from spillway.errors import AwsError, LeaseHeld
-from spillway.model.fleet import LaunchFailure
+from spillway.model.fleet import FailureClass, LaunchFailure
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import GiveBack, OutcomeStatus, ScaleOut
 from spillway.telemetry import logger
@@ -20,44 +20,59 @@ from spillway.telemetry import logger
 
 @dataclass(frozen=True)
 class Returned:
-    """`nodes` that are given up, `units` by which desired was lowered, and the request that goes on for them elsewhere."""
+    """`nodes` that are given up, `units` by which desired was lowered, and the request that goes on for them elsewhere.
+
+    `unknown` refusals are in words that nobody knows.
+    """
 
     nodes: int = 0
     units: int = 0
     following: OpenRequest | None = None
+    unknown: int = 0
 
 
-def refuse(task: Task, step: ScaleOut, request: OpenRequest, nodes: int, failure: LaunchFailure | None, text: str) -> Returned:
-    """Gives up `nodes` of an open request: those without an instance, and without `failure` also those that never got Ready.
+def refuse(
+    task: Task, step: ScaleOut, request: OpenRequest, nodes: int, failures: Iterable[LaunchFailure], text: str
+) -> Returned:
+    """Gives up `nodes` of an open request, and remembers why: the `failures`, or without any that nothing came in time.
 
     The request and what follows it are written first: when lowering fails, the request is closed all the same, and the
     next plan gives back the gap that nobody owns. Raises LeaseHeld or AwsError when nothing was written.
     """
     with leases.group(task.table, request.region, request.group, request.id) as lease:
         now = group.read(request.region, request.group)
+        unknown = 0
         if now is not None and not now.unable_to("Launch"):  # AWS refused nothing where it launches nothing
-            following.remember(task.table, task.policy, now.region, now.name, failure)
+            unknown = _remember(task, request, failures)
         after = _following(task, step, request, nodes)
         refused = msgspec.structs.replace(request, missing=request.missing + nodes, state=_state(request, nodes))
         if not requests.advance(task.table, request, refused, lease, after):
-            return Returned()  # something came meanwhile: the next look judges anew
+            return Returned(unknown=unknown)  # something came meanwhile: the next look judges anew
         _tell(task, step, refused, nodes, after, text)
         absent = min(nodes, request.nodes - request.missing - len(request.instances))
         units = _lower(request, absent, now) if now is not None else 0
-    return Returned(nodes, units, after)
+    return Returned(nodes, units, after, unknown)
 
 
 def pass_on(task: Task, step: ScaleOut, request: OpenRequest, text: str) -> Returned:
     """Hands a request that nobody has begun to raise to the next fallback, by the table alone: its region may be silent.
 
-    Whoever begins it meanwhile has written to it, and then it stays as it is.
+    Whoever begins it meanwhile has written to it, and then it stays as it is. The group is passed over for a while: the
+    next plan would wait for it as long again.
     """
+    _remember(task, request, [following.own_failure(FailureClass.LATE, text)])
     after = _following(task, step, request, request.nodes)
     refused = msgspec.structs.replace(request, missing=request.nodes, state=RequestState.REFUSED)
     if not requests.advance(task.table, request, refused, following=after):
         return Returned()
     _tell(task, step, refused, request.nodes, after, text)
     return Returned(request.nodes, 0, after)
+
+
+def _remember(task: Task, request: OpenRequest, failures: Iterable[LaunchFailure]) -> int:
+    limit_s = task.policy.for_group(request.group).scale_out.provision_time_s
+    found = list(failures) or [following.own_failure(FailureClass.LATE, f"nothing came within {limit_s} s")]
+    return following.remember(task.table, task.policy, request.region, request.group, found)
 
 
 def _state(request: OpenRequest, nodes: int) -> RequestState:
