@@ -98,7 +98,7 @@ class TestCapacityBuffers:
     @pytest.mark.parametrize(
         ("wants", "problem"),
         [
-            ({"podTemplateRef": {"name": "gone"}, "replicas": 1}, "there is no PodTemplate default/gone"),
+            ({"podTemplateRef": {"name": "gone"}, "replicas": 1}, "no PodTemplate default/gone was read"),
             (
                 {"scalableRef": {"apiGroup": "apps", "kind": "Deployment", "name": "gone"}},
                 "there is no Deployment default/gone",
@@ -149,7 +149,7 @@ class TestProvisioningRequests:
         seen = snapshot_of(request(*sets), template())
         (asked,) = seen.provisioning_requests
         assert [warning.text for warning in seen.warnings] == [f"provisioningrequest default/r is set aside: {asked.problem}"]
-        assert (asked.pod_sets, asked.problem) == ((), "there is no PodTemplate default/gone")
+        assert (asked.pod_sets, asked.problem) == ((), "no PodTemplate default/gone was read")
 
 
 class TestPriorityExpander:

@@ -98,7 +98,7 @@ def _resolved(of: Of, scaled: "_Scaled", namespace: str, name: str, spec: _Spec)
         return Wanted(namespace, name, spec, problem=f"its strategy {spec.provisioning_strategy} is not {STRATEGY}")
     if spec.pod_template_ref:
         template = of("PodTemplate").get((namespace, spec.pod_template_ref.name))
-        missing = f"there is no PodTemplate {namespace}/{spec.pod_template_ref.name}"
+        missing = f"no PodTemplate {namespace}/{spec.pod_template_ref.name} was read"
         return Wanted(namespace, name, spec, template, problem="" if template else missing)
     if spec.scalable_ref is None:
         return Wanted(namespace, name, spec, problem="it names neither a pod template nor what it scales with")

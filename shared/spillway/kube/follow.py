@@ -75,9 +75,10 @@ def _catch_up(reader: Reader, kept: Kept) -> None:
     """All watches at once, then the lists that are in doubt. A doubt of nodes or pods is one of all: what came of them must
     be no older than what nodes and pods tell."""
     lists = reader.lists()
-    for kind in kept.versions.keys() - {resource.kind for resource in lists}:  # its API has gone
+    gone = kept.versions.keys() | kept.objects.unread.keys()
+    for kind in gone - {resource.kind for resource in lists}:  # its API has gone
         kept.objects.forget(kind)
-        del kept.versions[kind]
+        kept.versions.pop(kind, None)
     doubts = _Round(reader, kept, [resource for resource in lists if resource.kind in kept.versions]).run()
     doubts |= {resource.kind: "it is new" for resource in lists if resource.kind not in kept.versions}
     if doubts:
@@ -89,10 +90,7 @@ def _catch_up(reader: Reader, kept: Kept) -> None:
             kept.objects.forget(resource.kind)
         reader.read_all()
     else:
-        for resource in lists:
-            if resource.kind in doubts:
-                kept.versions.pop(resource.kind, None)  # a list that is gone gives it no other
-                reader.read(resource)
+        reader.read_each([resource for resource in lists if resource.kind in doubts])
 
 
 @dataclass

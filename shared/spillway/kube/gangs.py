@@ -7,6 +7,7 @@ what it was made from).
 
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +26,8 @@ _JOB_SET_PART = "jobset.sigs.k8s.io/replicatedjob-name"
 _KUEUE = "kueue.x-k8s.io/pod-group-name"
 _COSCHEDULING = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name")
 _MIN_AVAILABLE = "pod-group.scheduling.sigs.k8s.io/min-available"
+_ONE_BY_ONE = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet", "Node"})
+"""Owners whose pods Kueue takes for gangs only by a label of the pods' own."""
 _MARK = re.compile("|".join(f'"{re.escape(key)}"' for key in (*_COSCHEDULING, _KUEUE, _JOB_SET)).encode())
 _labels = msgspec.json.Decoder(dict[str, str] | None)
 
@@ -75,24 +78,23 @@ def _named(labels: bytes, notes: fields.PodAnnotations, spec: fields.PodSpec) ->
 
 
 class Gangs:
-    """`of` gives the kept objects of a kind. Those gangs are kept that some pod belongs to."""
+    """`of` gives the kept objects of a kind, `unread` why there are none of a kind whose list was not given. Those gangs are
+    kept that some pod belongs to."""
 
-    def __init__(self, of: Callable[[str], Mapping[tuple[str, str], Any]]) -> None:
+    def __init__(self, of: Callable[[str], Mapping[tuple[str, str], Any]], unread: Mapping[str, str] = MappingProxyType({})):
         self.warnings: list[Reason] = []
-        self._of = of
+        self._of, self._unread = of, unread
         self._composites = Composites(of)
         self._found: dict[tuple[str, Membership], str] = {}
         self._gangs: dict[str, Gang] = {}
         # A job that Kueue admits does not tell its pods: its Workload names the job.
         self._jobs = {
-            uid: Membership(GangSource.KUEUE, name)
-            for (_, name), group in of("Workload.kueue.x-k8s.io").items()
-            for uid in group.owners
+            uid: Membership(GangSource.KUEUE, name) for (_, name), group in of(_KUEUE_WORKLOAD).items() for uid in group.owners
         }
 
     def id_of(self, namespace: str, member: Membership | None, owner: Owner | None) -> str:
         """The gang of a pod, "" for none; a group that one pod alone makes is none."""
-        member = member or (self._jobs.get(owner.uid) if owner and self._jobs else None)
+        member = member or (self._of_job(owner) if owner else None)
         if member is None:
             return ""
         key = (namespace, member)
@@ -103,21 +105,29 @@ class Gangs:
     def all(self) -> tuple[Gang, ...]:
         return tuple(sorted(self._gangs.values(), key=lambda gang: (gang.namespace, gang.name, gang.source)))
 
+    def _of_job(self, owner: Owner) -> Membership | None:
+        """What Kueue makes of the pods of one job; where its Workloads are not read any job may be one of theirs."""
+        if _KUEUE_WORKLOAD in self._unread and owner.kind not in _ONE_BY_ONE:
+            return Membership(GangSource.KUEUE, owner.name)
+        return self._jobs.get(owner.uid) if self._jobs else None
+
     def _join(self, namespace: str, member: Membership) -> str:
         group = self._group(namespace, member)
         part = member.part if group is None or group.apart else ""
         name = "/".join(text for text in (member.name, part, member.replica) if text)
-        least = member.least or 1
+        least, problem = member.least or 1, ""
         if group is None or (part and part not in group.parts):
             says = f"its pods ask for {member.least} of them" if member.least else "its pods do not say how many they are"
-            self._warn_of_unknown(f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}")
+            text = f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}"
+            problem = self._problem(member.kind, text)
         else:
             least = group.parts.get(part, 0) if group.apart else sum(group.parts.values())
             if whole := self._composites.whole(namespace, group):
                 name, least = f"compositepodgroup/{whole.name}", whole.least
                 if not whole.is_known:
                     says = f"its groups ask for {least} pods and more"
-                    self._warn_of_unknown(f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}")
+                    text = f"{member.source} gang {namespace}/{name} has no object in the cluster: {says}"
+                    problem = self._problem(_COMPOSITE, text)
             elif least <= 1:
                 return ""
         id_ = f"{member.source}/{namespace}/{name}"
@@ -130,6 +140,7 @@ class Gangs:
             name=name,
             min_pods=max(least, known.min_pods if known else 0),
             resources=resources,
+            problem=problem,
         )
         return id_
 
@@ -138,8 +149,11 @@ class Gangs:
         group: Group | None = getattr(found, "group", found)  # a ProvisioningRequest is more than a gang
         return group
 
-    def _warn_of_unknown(self, text: str) -> None:
-        self.warnings.append(Reason(code=Code.GANG_UNKNOWN, text=text))
+    def _problem(self, kind: str, text: str) -> str:
+        """Why its object is not known for now; "", and a warning with this text, where there is none of that kind."""
+        if kind not in self._unread:
+            self.warnings.append(Reason(code=Code.GANG_UNKNOWN, text=text))
+        return self._unread.get(kind, "")
 
     def _resources(self, namespace: str, member: Membership, group: Group | None) -> Resources:
         try:
@@ -151,11 +165,13 @@ class Gangs:
 
 
 _WORKLOAD = "Workload.scheduling.k8s.io"
+_COMPOSITE = "CompositePodGroup.scheduling.k8s.io"
+_KUEUE_WORKLOAD = "Workload.kueue.x-k8s.io"
 _OBJECTS: Mapping[GangSource, str] = {
     GangSource.WORKLOAD: "PodGroup.scheduling.k8s.io",
     GangSource.COSCHEDULING: "PodGroup.scheduling.x-k8s.io",
     GangSource.VOLCANO: "PodGroup.scheduling.volcano.sh",
-    GangSource.KUEUE: "Workload.kueue.x-k8s.io",
+    GangSource.KUEUE: _KUEUE_WORKLOAD,
     GangSource.JOBSET: "JobSet.jobset.x-k8s.io",
     GangSource.PROVISIONING: "ProvisioningRequest.autoscaling.x-k8s.io",
 }

@@ -44,9 +44,13 @@ _bare_pod = msgspec.json.Decoder(fields.BarePod)
 
 
 class Objects:
-    """A page's bytes are not kept. A later object replaces an earlier one. Kinds are called as `kind_in` says."""
+    """A page's bytes are not kept. A later object replaces an earlier one. Kinds are called as `kind_in` says.
+
+    `unreadable` are objects by kind that do not read, and why; `unread` kinds whose list the server has and does not give.
+    """
 
     def __init__(self) -> None:
+        self.unread: dict[str, str] = {}
         self.unreadable: dict[str, dict[Key, Reason]] = defaultdict(dict)
         self._pods = SeenPods()
         self._readers: dict[str, Reader] = {
@@ -164,6 +168,12 @@ class Objects:
         """Drops all of one kind: its list has to be read again from the start."""
         self._kept.pop(kind, None)
         self.unreadable.pop(kind, None)
+        self.unread.pop(kind, None)
+
+    def give_up(self, kind: str, problem: str) -> None:
+        """Its list does not come: a part of it is none."""
+        self.forget(kind)
+        self.unread[kind] = problem
 
     def _set_aside(self, kind: str, raw: Raw | bytes, problem: str) -> None:
         key, name = ("", f"#{next(self._nameless)}"), f"{kind.lower()} without a readable name"

@@ -81,7 +81,7 @@ def requests(of: Of, shape_of: ShapeOf) -> Iterable[ProvisioningRequest]:
             template = of("PodTemplate").get((namespace, template_name))
             try:
                 if template is None:
-                    raise ValueError(f"there is no PodTemplate {namespace}/{template_name}")
+                    raise ValueError(f"no PodTemplate {namespace}/{template_name} was read")
                 pod_sets.append(RequestedPods(shape=shape_of(namespace, template)[0], pods=count))
             except ValueError as error:
                 problem = str(error)

@@ -2,15 +2,16 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 import msgspec
 
 from spillway import clock
+from spillway.errors import ClusterSlow, ClusterUnavailable
 from spillway.kube import resources
 from spillway.kube.fields import UNREADABLE, Listed, Part
 from spillway.kube.objects import Objects, paused_gc
@@ -22,6 +23,7 @@ from spillway.model.cluster import ClusterSnapshot
 from spillway.model.reason import Code, Reason
 
 _THREADS = 4  # a list of the small kinds is mostly waiting for the network
+_OPTIONAL_S = 25.0  # for those that a plan can do without: a webhook that hangs leaves time for all else
 _SKEW = timedelta(seconds=30)
 
 
@@ -74,7 +76,37 @@ class Reader:
 
     def read(self, resource: Resource) -> None:
         """One list to its end, in place of what was there of its kind. Raises what `pages.read_list` raises."""
+        self._read(resource, self.session)
 
+    def read_each(self, several: Iterable[Resource]) -> None:
+        """Several lists at once. One that is optional and is not given is noted in `Objects.unread`.
+
+        Raises what `pages.read_list` raises of the others, and ClusterForbidden and ClusterUnauthorized of each.
+        """
+        patient = replace(self.session)  # within the time of the session's own, and for optional lists alone
+        until = clock.utcnow() + timedelta(seconds=min(_OPTIONAL_S, self.session.left_s))
+        threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="list")
+        with patient.limited(until):
+            try:
+                readings = [
+                    threads.submit(self._read_optional, one, patient) if one.optional else threads.submit(self.read, one)
+                    for one in several
+                ]
+                for reading in readings:
+                    reading.result()
+            finally:
+                threads.shutdown(cancel_futures=True)  # after a failure the rest would be read for nothing
+
+    def _read_optional(self, resource: Resource, session: Session) -> None:
+        try:
+            self._read(resource, session)
+        except (ClusterUnavailable, ClusterSlow) as error:
+            self.session.in_time(f"list {resource.name}")
+            slow = f"list {resource.name}: not all of it came within {_OPTIONAL_S:.0f} s"
+            self.versions.pop(resource.kind, None)
+            self.objects.give_up(resource.kind, error.problem if isinstance(error, ClusterUnavailable) else slow)
+
+    def _read(self, resource: Resource, session: Session) -> None:
         def forget() -> None:
             self.objects.forget(resource.kind)
             self.versions.pop(resource.kind, None)
@@ -90,7 +122,7 @@ class Reader:
         forget()
         with self._lock:
             self.listed += 1
-        read_list(self.session, resource, take, forget, (404,) if resource.optional else ())
+        read_list(session, resource, take, forget, (404,) if resource.optional else ())
 
     def read_all(self) -> None:
         """Nodes before pods: a pod that is bound meanwhile then makes its node busy, never the other way round. Pods before
@@ -98,12 +130,7 @@ class Reader:
         nodes, pods, *others = self.lists()
         self.read(nodes)
         self.read(pods)
-        threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="list")
-        try:
-            for reading in [threads.submit(self.read, resource) for resource in others]:
-                reading.result()
-        finally:
-            threads.shutdown(cancel_futures=True)  # after a failure the rest would be read for nothing
+        self.read_each(others)
 
     def server_version(self) -> str:
         answer = self.session.call("GET", "/version", ("get", "/version"))

@@ -15,6 +15,7 @@ from spillway.kube.pod_sets import pod_sets
 from spillway.kube.recipes import Recipe, Template
 from spillway.kube.shapes import Shapes
 from spillway.kube.template_shapes import TemplateShapes
+from spillway.kube.unread import warnings as unread_lists
 from spillway.kube.volumes import Resolver
 from spillway.model.cluster import ClusterSnapshot, Node, UnreadNode
 from spillway.model.reason import Code, Reason
@@ -31,6 +32,7 @@ def reduce(
     """
     with paused_gc():
         warnings = [reason for reasons in objects.unreadable.values() for reason in reasons.values()]
+        warnings += unread_lists(objects.unread)
         resolver = Resolver(objects)
         unread = list[UnreadNode]()
         machines = tuple(_nodes(objects, resolver, taken_at, warnings, unread))
@@ -45,7 +47,7 @@ def reduce(
         shapes = Shapes(_recipes(objects, templates), budgets.readers(disruption_budgets.values()), label_keys)
 
         of_templates = TemplateShapes(shapes, resolver)
-        together = Gangs(objects.of)
+        together = Gangs(objects.of, objects.unread)
         pods = tuple(pod_sets(objects, shapes, resolver, together, taken_at, warnings))
         kept_free = tuple(buffers.buffers(wanted, of_templates.of))
         everywhere = tuple(daemons.daemons(daemon_sets, lambda *daemon: of_templates.of(*daemon)[0], warnings))

@@ -4,7 +4,7 @@ Only versions whose types we know are read: those of k8s.io/api 0.35 to 0.37, of
 and of Cluster Autoscaler's apis.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from spillway import clock
+from spillway.errors import ClusterUnavailable
 from spillway.kube import priorities
 from spillway.kube.fields import UNREADABLE, Part
 from spillway.kube.kinds import kind_in
@@ -26,8 +27,8 @@ _ASKED_EVERY = timedelta(minutes=10)  # an API that is added to a running cluste
 
 @dataclass(frozen=True)
 class Resource:
-    """One list. `kind` is its key in `Objects`, `optional` one whose API a server need not have; `in_namespaces` says
-    whether its objects are in one."""
+    """One list. `kind` is its key in `Objects`. `optional`: a server need not have it, and a plan can do without it where
+    the server does not give it. `in_namespaces` says whether its objects are in one."""
 
     kind: str
     group_version: str
@@ -96,7 +97,7 @@ OTHERS = (
     _in_none("v1", "PersistentVolume", "persistentvolumes"),
     _always("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     _always("v1", "ReplicationController", "replicationcontrollers"),
-    _always("v1", "PodTemplate", "podtemplates"),
+    replace(_always("v1", "PodTemplate", "podtemplates"), optional=True),
     # A list of one name in one namespace: it can be watched like the others, and RBAC grants it by that name.
     replace(
         _always("v1", "ConfigMap", "configmaps"),
@@ -179,14 +180,20 @@ def _discover(session: Session, note: Note) -> tuple[Resource, ...]:
     groups = _read(session, note, "/apis", _groups).groups
     served = {version.group_version for group in groups for version in group.versions or ()}
     wanted = {resource.group_version for resource in OPTIONAL} & served
-    names = {
-        (version, one.name) for version in sorted(wanted) for one in _read(session, note, _root(version), _resources).resources
-    }
+    names = {(version, plural) for version in sorted(wanted) for plural in _plurals(session, note, version)}
     best: dict[str, Resource] = {}
     for resource in OPTIONAL:
         if (resource.group_version, resource.plural) in names:
             best.setdefault(resource.kind, resource)
     return tuple(best.values())
+
+
+def _plurals(session: Session, note: Note, group_version: str) -> Iterable[str]:
+    """What the server has of it; where it does not say, all of ours, so that each is asked for and named if it fails, too."""
+    try:
+        return [one.name for one in _read(session, note, _root(group_version), _resources).resources]
+    except ClusterUnavailable:
+        return [one.plural for one in OPTIONAL if one.group_version == group_version]
 
 
 def _read(session: Session, note: Note, path: str, decoder: msgspec.json.Decoder[T]) -> T:

@@ -65,6 +65,7 @@ class Code(StrEnum):
     QUOTA_USE_UNKNOWN = "quota_use_unknown"
     GROUP_UNREADABLE = "group_unreadable"
     OBJECT_UNREADABLE = "object_unreadable"
+    LIST_UNREADABLE = "list_unreadable"
     PERMISSION = "permission"
     RULES_NOT_JUDGED = "rules_not_judged"
     NODES_VANISH = "nodes_vanish"

@@ -50,7 +50,8 @@ class GangSource(StrEnum):
 class Gang(Model, frozen=True):
     """Pods that must start together: at least `min_pods` of them, else none. `id` is `<source>/<namespace>/<name>`.
 
-    `resources` are the least that it asks for in all, where its source says so.
+    `resources` are the least that it asks for in all, where its source says so. `problem`: why it is not known at present how
+    many they are; until then none of them is demand.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Gang(Model, frozen=True):
     name: str
     min_pods: int
     resources: Resources = {}
+    problem: str = ""
 
 
 class CapacityBuffer(Model, frozen=True):

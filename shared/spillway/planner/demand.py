@@ -9,6 +9,7 @@ from spillway.model.plan import Placement
 from spillway.model.policy import Policy
 from spillway.planner.amounts import NOTHING, Need
 from spillway.planner.durations import duration_s
+from spillway.planner.queues import of_unknown_gangs
 from spillway.planner.rules.requirement import matches
 from spillway.planner.view import View
 
@@ -20,7 +21,8 @@ class Lot:
     """Pods of one shape that wait. `left` of them have no place yet; `kind` is the shape's in `Fit`.
 
     `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names. `offset`
-    is where they begin among all pods of their shape that wait, as Placement counts them.
+    is where they begin among all pods of their shape that wait, as Placement counts them. `problem`: why it is not known which
+    others must start with them; then they get no place.
     """
 
     shape: PodShape
@@ -31,9 +33,15 @@ class Lot:
     kind: int = 0
     left: int = 0
     offset: int = 0
+    problem: str = ""
 
     def __post_init__(self) -> None:
         self.left = self.count
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a node may be bought for them."""
+        return not (self.shape.resource_claims or self.problem)
 
     @property
     def rank(self) -> tuple[int, bool, datetime, str, str]:
@@ -88,15 +96,30 @@ def waiting(view: View) -> list[Lot]:
         shape = view.shapes[shape_id]
         if not asks(shape, view.policy):
             continue
-        limit = view.now - timedelta(seconds=delay_s(shape, view.policy))
-        states = (PodState.UNSCHEDULABLE, PodState.UNSEEN)[: 2 if _is_bypassed(shape, view.policy) else 1]
-        for state in states:
+        for state in _states(shape, view.policy):
             created, names = queue.of(state)
-            old_enough = sum(moment <= limit for moment in created)
-            if old_enough:
+            if old_enough := _old_enough(view, shape, created):
                 pods = PodSet(shape=shape_id, state=state, names=names, created=created)
                 lots.append(Lot(shape, pods, old_enough, offset=queue.before(state)))
-    return sorted([*lots, *_moving(view)], key=lambda lot: lot.rank)
+    return sorted([*lots, *_moving(view), *_of_unknown_gangs(view)], key=lambda lot: lot.rank)
+
+
+def _states(shape: PodShape, policy: Policy) -> Iterable[PodState]:
+    return (PodState.UNSCHEDULABLE, PodState.UNSEEN)[: 2 if _is_bypassed(shape, policy) else 1]
+
+
+def _old_enough(view: View, shape: PodShape, created: Iterable[datetime]) -> int:
+    """How many of them; they are ordered by age."""
+    limit = view.now - timedelta(seconds=delay_s(shape, view.policy))
+    return sum(moment <= limit for moment in created)
+
+
+def _of_unknown_gangs(view: View) -> Iterable[Lot]:
+    for pods, problem in of_unknown_gangs(view.cluster):
+        shape = view.shapes[pods.shape]
+        old_enough = _old_enough(view, shape, pods.created) if pods.state in _states(shape, view.policy) else 0
+        if old_enough and asks(shape, view.policy):
+            yield Lot(shape, pods, old_enough, problem=problem)
 
 
 def _moving(view: View) -> Iterable[Lot]:

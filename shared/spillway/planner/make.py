@@ -49,7 +49,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     for lot in lots:
         lot.need, lot.kind = dimensions.need(lot.shape), fit.shape_kind(lot.shape)
     waiting = [lot for lot in lots if not lot.moving]
-    judged = [lot for lot in lots if not lot.shape.resource_claims]
+    judged = [lot for lot in lots if lot.is_judged]
 
     daemons = Daemons(seen, dimensions)
     new_nodes = NewNodes(seen, dimensions, daemons)

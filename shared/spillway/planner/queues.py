@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from spillway.model.cluster import ClusterSnapshot, PodState
+from spillway.model.cluster import ClusterSnapshot, PodSet, PodState
 
 ORDER = (PodState.UNSCHEDULABLE, PodState.UNSEEN, PodState.NOMINATED)
+_WITHOUT_PLACE = (PodState.UNSCHEDULABLE, PodState.UNSEEN)
 _Pod = tuple[str, datetime, str]  # node, created, name
 
 
@@ -30,13 +31,20 @@ class Queue:
 
 
 def queues(cluster: ClusterSnapshot) -> dict[str, Queue]:
-    """By shape."""
+    """By shape; without those whose gang is not known."""
     found: dict[str, Queue] = {}
+    aside = {id(pods) for pods, _ in of_unknown_gangs(cluster)}
     for pods in cluster.pods:
-        if pods.state in ORDER:
+        if pods.state in ORDER and id(pods) not in aside:
             queue = found.setdefault(pods.shape, Queue())
             queue.pods[pods.state] += [(pods.node, c, n) for c, n in zip(pods.created, pods.names, strict=True)]
     for queue in found.values():
         for waiting in queue.pods.values():
             waiting.sort()
     return found
+
+
+def of_unknown_gangs(cluster: ClusterSnapshot) -> list[tuple[PodSet, str]]:
+    """Pods without a place whose gang cannot be read at present, and why: one by one they might be bought for by halves."""
+    problems = {gang.id: gang.problem for gang in cluster.gangs if gang.problem}
+    return [(pods, problems[pods.gang]) for pods in cluster.pods if pods.gang in problems and pods.state in _WITHOUT_PLACE]

@@ -25,7 +25,8 @@ def warnings(view: View, lots: Sequence[Lot]) -> Iterable[Reason]:
 
 
 def _asked(cluster: ClusterSnapshot) -> Iterable[str]:
-    if gangs := len({pods.gang for pods in cluster.pods if pods.gang and not pods.node}):
+    unknown = {gang.id for gang in cluster.gangs if gang.problem}  # whose pods are not planned at all
+    if gangs := len({pods.gang for pods in cluster.pods if pods.gang and pods.gang not in unknown and not pods.node}):
         yield f"{gangs} {'gang' if gangs == 1 else 'gangs'} to start together (their pods are planned one by one)"
     if buffers := sum(one.pods > 0 for one in cluster.buffers):
         yield f"{buffers} {'CapacityBuffer' if buffers == 1 else 'CapacityBuffers'}"

@@ -47,6 +47,9 @@ class Explainer:
             claims = ", ".join(lot.shape.resource_claims)
             yield "", Code.NOT_JUDGED, 0.0, f"resource claims ({claims}) are not judged, so its pods buy no node"
             return
+        if lot.problem:
+            yield "", Code.NOT_JUDGED, 0.0, f"its gang is not known at present, so its pods buy no node: {lot.problem}"
+            return
         if not self._view.groups:
             yield "", Code.NO_GROUPS, 0.0, f"cluster {self._view.cluster.cluster} has no Auto Scaling groups: see their tags"
         for key, group in self._view.groups.items():
