@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.kube.objects import Object, budget, pod, snapshot_of
+from tests.kube.storage_objects import claim, in_zones, mounts, storage_class, volume
 
 pytestmark = [pytest.mark.feature("RS-06"), pytest.mark.timeout(30)]
 
@@ -68,6 +69,19 @@ def test_equal_budgets_and_pods_of_which_each_is_told_apart() -> None:
     budgets = [selecting(f"b{n}", {"key": "id", "operator": "DoesNotExist"}) for n in range(8_000)]
     seen = snapshot_of(*(pod(f"p{n}", labels={"id": value}) for n, value in enumerate(values)), names, *budgets)
     assert (len(seen.shapes), {len(one.shapes) for one in seen.budgets}) == (8_000, {0, 8_000})
+
+
+def test_claims_of_which_each_has_a_size_of_its_own_and_volumes_that_are_free() -> None:
+    volumes = [
+        volume(f"pv-{n}", phase="Available", spec={"claimRef": None, "nodeAffinity": in_zones(f"zone-{n}")})
+        for n in range(2_000)
+    ]
+    sizes = [{"resources": {"requests": {"storage": f"{n + 1}Ki"}}} for n in range(2_500)]
+    claims = [claim(f"c{n}", spec=size) for n, size in enumerate(sizes)]
+    mine = [pod(f"p{n:04}", spec=mounts(f"c{n}")) for n in range(2_500)]
+    seen = snapshot_of(*volumes, *claims, *mine, storage_class(provisioner="kubernetes.io/no-provisioner"))
+    left = {shape.volumes[0].problem: shape.id for shape in seen.shapes}
+    assert {pods.shape: len(pods.names) for pods in seen.pods} == {left[""]: 2_000, left[max(left)]: 500}
 
 
 def buffer(name: str, **spec: Any) -> Object:

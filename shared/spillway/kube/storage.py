@@ -155,9 +155,9 @@ class SeenClaim(NamedTuple):
     selector: tuple[Requirement, ...] | None
 
     @property
-    def asked(self) -> tuple[object, ...]:
-        """All by which it chooses a volume that is free."""
-        return self.storage_class, self.attributes_class, self.mode, self.access_modes, self.storage, self.selector
+    def kind(self) -> tuple[object, ...]:
+        """All but the size by which it chooses a volume that is free."""
+        return self.storage_class, self.attributes_class, self.mode, self.access_modes, self.selector
 
 
 class SeenClass(NamedTuple):

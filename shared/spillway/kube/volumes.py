@@ -165,6 +165,8 @@ class Resolver:
             free = alternatives(volume.terms for volume in kept)
         elif key not in self._without:
             free = self._stock.places(claim)
+        if made == ():
+            return free  # in order already; there may be thousands, for thousands of claims
         return None if made is None or free is None else alternatives((made, free))
 
     def _kept_for(self, key: Key, claim: SeenClaim) -> list[SeenVolume]:
