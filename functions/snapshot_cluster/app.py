@@ -129,8 +129,10 @@ def _read(session: Session, policy: Policy) -> Reading:
         example = next((one.text for one in seen.warnings if one.text.startswith("node ")), "")
         raise ClusterEmpty(env().cluster, len(seen.unread_nodes), example)
     age_s = (clock.utcnow() - reading.snapshot.taken_at).total_seconds()
-    if age_s > policy.max_snapshot_age_s:
-        problem = f"{age_s:.0f} s ago by our clock, more than max_snapshot_age_s ({policy.max_snapshot_age_s} s)"
+    if abs(age_s) > policy.max_snapshot_age_s:
+        # Also one that is ahead: every later view would be older than it, and refused until then.
+        where = f"{age_s:.0f} s ago" if age_s > 0 else f"{-age_s:.0f} s ahead"
+        problem = f"{where} by our clock, more than max_snapshot_age_s ({policy.max_snapshot_age_s} s)"
         raise ClusterStale(env().cluster, reading.snapshot.taken_at.isoformat(), problem)
     return reading
 

@@ -15,7 +15,7 @@ lists may name only these, and a test says so.
     │   ├── ClusterUnavailable     no answer, a broken one, 429 or 5xx after all retries
     │   ├── ClusterSlow            answers, but not all of them within the function's time
     │   ├── ClusterEmpty           an answer without nodes, which the policy does not allow, or without one that reads
-    │   └── ClusterStale           an answer that is too old to plan from
+    │   └── ClusterStale           an answer of a time that is too far from ours to plan from, most often too old
     ├── AwsError                   a regional AWS API cannot be used
     │   ├── AwsForbidden           IAM lacks an action
     │   └── AwsUnavailable         no answer, throttling or 5xx after all retries

@@ -121,10 +121,12 @@ A_STATUS = answered(
         (lambda world, _: world.api.remove("Node", "n1"), ClusterEmpty, "lists no nodes"),
         (answered(unreadable_nodes, "list", "nodes"), ClusterEmpty, "of 1 nodes .* none reads, .*: node n1 is set aside: Exp"),
         (ours(240), ClusterStale, r"2\d\d s ago by our clock, more than max_snapshot_age_s \(180 s\)"),
+        (ours(-3600), ClusterStale, r"3\d\d\d s ahead by our clock, more than max_snapshot_age_s \(180 s\)"),
     ],
     ids=[
         "down", "a list is down", "too busy", "cut", "refused", "expired", "half an answer", "a login page", "no version",
         "no version said", "nothing", "a status", "forbidden", "unauthorised", "empty", "none reads", "too old",
+        "of the future",
     ],
 )  # fmt: skip
 def test_no_view_is_stored_and_the_error_says_why(
@@ -253,6 +255,27 @@ def test_a_secret_whose_token_fits_into_no_header_is_an_error_that_does_not_show
     assert "s3c" not in "".join(traceback.format_exception(caught.value))
     with pytest.raises(NotFound):
         snapshots.latest_cluster(world.table)
+
+
+@pytest.mark.parametrize("by_s", [170, -170])
+def test_a_clock_that_is_off_by_less_is_noted_in_the_view(world: World, monkeypatch: pytest.MonkeyPatch, by_s: int):
+    ours(by_s)(world, monkeypatch)
+
+    world.call("snapshot_cluster")
+
+    assert snapshots.latest_cluster(world.table).clock_ahead_s == pytest.approx(-by_s, abs=5)
+
+
+def test_one_answer_from_the_future_does_not_make_all_later_views_old(world: World, monkeypatch: pytest.MonkeyPatch):
+    dated = f"{world.time.now() + timedelta(hours=1):%a, %d %b %Y %H:%M:%S} GMT"
+    with monkeypatch.context() as patch:
+        answered(lambda answer: Answer(200, answer.body, {"Date": dated}))(world, patch)
+        with pytest.raises(ClusterStale):
+            world.call("snapshot_cluster")
+
+    world.call("snapshot_cluster")
+
+    assert snapshots.latest_cluster(world.table).clock_ahead_s == 0
 
 
 def test_a_policy_that_bears_older_views_is_heard(world: World, monkeypatch: pytest.MonkeyPatch):

@@ -161,7 +161,7 @@ class Reader:
         if self.skew is None or abs(self.skew) <= _SKEW:
             return seen
         warnings = sorted((*seen.warnings, _skewed(self.skew)), key=lambda w: (w.code, w.text))
-        return msgspec.structs.replace(seen, warnings=tuple(warnings))
+        return msgspec.structs.replace(seen, clock_ahead_s=round(self.skew.total_seconds()), warnings=tuple(warnings))
 
 
 def read(session: Session, label_keys: Collection[str] = ()) -> Reading:

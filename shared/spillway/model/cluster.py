@@ -191,14 +191,15 @@ class UnreadNode(Model, frozen=True):
 
 
 class ClusterSnapshot(Model, frozen=True):
-    """`id` names the head; `taken_at` is the API server's time. `set_aside` counts the objects that do not read, of which
-    `warnings` name the first.
+    """`id` names the head; `taken_at` is the API server's time, which is `clock_ahead_s` ahead of ours, 0 where they nearly
+    agree. `set_aside` counts the objects that do not read, of which `warnings` name the first.
 
     Nodes by name, shapes by id, pods by (shape, node, state, gang, readiness), all else by namespace and name.
     """
 
     cluster: str
     taken_at: datetime
+    clock_ahead_s: int = 0
     nodes: tuple[Node, ...] = ()
     unread_nodes: tuple[UnreadNode, ...] = ()
     shapes: tuple[PodShape, ...] = ()

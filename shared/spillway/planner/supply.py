@@ -97,7 +97,7 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, s
     waits = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})" if record else ""
     yield Code.UNAVAILABLE, waits
     yield Code.UNAVAILABLE, f"{gap.lost} nodes asked for do not come: {gap.why}" if gap.lost else ""
-    age_s, limit_s = (view.now - view.cluster.taken_at).total_seconds(), view.policy.max_snapshot_age_s
+    age_s, limit_s = view.cluster_age.total_seconds(), view.policy.max_snapshot_age_s
     old = f"the view of the cluster is {age_s:.0f} s old, more than {limit_s} s: what its pods need now is not known"
     yield Code.STALE_VIEW, old if age_s > limit_s else ""
 

@@ -90,10 +90,24 @@ class View:
         limit = timedelta(seconds=self.policy_of(group).scale_out.provision_time_s)
         return moment is not None and self.now - moment < limit
 
+    @cached_property
+    def cluster_age(self) -> timedelta:
+        """Against the newest view of either kind, and by one clock: the API server's may differ from that of the fleet."""
+        return self._newest - self._cluster_at
+
     @property
     def is_stale(self) -> bool:
         limit = timedelta(seconds=self.policy.max_snapshot_age_s)
-        return self.now - min(self.cluster.taken_at, self.fleet.taken_at) > limit
+        return max(self.cluster_age, self._newest - self.fleet.taken_at) > limit
+
+    @property
+    def _cluster_at(self) -> datetime:
+        return self.cluster.taken_at - timedelta(seconds=self.cluster.clock_ahead_s)
+
+    @property
+    def _newest(self) -> datetime:
+        """`now`, unless that is the API server's."""
+        return self.now if self.now > self.cluster.taken_at else max(self._cluster_at, self.fleet.taken_at)
 
     @cached_property
     def queues(self) -> Mapping[str, Queue]:
