@@ -74,9 +74,10 @@ class PodShape(Model, frozen=True):
     """What the scheduler and the drain can know of a pod, but for its name, age, node and gang.
 
     `labels` holds only those by which some selector in the cluster, the policy or a drain rule can tell pods apart, with
-    ANY_VALUE where it reads only that the key is there; `annotations` only those that a rule reads. `node_affinity` None means no required affinity, () one that no node meets. `owner_kind` is the
-    controller's kind, "" for a bare pod; `owner_missing`: that controller is not in the cluster any more;
-    `owner_replicas` is how many pods it wants, 10 standing for all above, None where it does not say.
+    ANY_VALUE where it reads only that the key is there; `annotations` only those that a rule reads. `node_affinity` None
+    means no required affinity, () one that no node meets. `owner_kind` is the controller's kind, "" for a bare pod;
+    `owner_missing`: that controller is not in the cluster any more; `owner_replicas` is how many pods it wants, 10 standing
+    for all above, None where it does not say.
     `local_storage` are the volumes that would be lost with the node: hostPath, and emptyDir on disk.
     `resource_claims` are those of dynamic resource allocation, by what they ask for.
     """
