@@ -28,6 +28,14 @@ def test_the_role_may_do_what_is_asked_of_the_fleet_and_nothing_else() -> None:
 
 
 @pytest.mark.feature("FS-01")
+def test_what_is_not_asked_of_the_fleet_is_the_stacks_own_or_the_same_everywhere() -> None:
+    """A service that is new to these functions belongs into `clients.FLEET` or here."""
+    own = {"dynamodb", "states", "sts", "logs", "xray"}
+    services = {action.partition(":")[0] for name in FUNCTIONS for action in iam.needed(name) if not of_the_fleet(action)}
+    assert services == own | {"pricing"}
+
+
+@pytest.mark.feature("FS-01")
 def test_it_changes_groups_of_the_cluster_only() -> None:
     """As the stack's own roles do."""
     (changes,) = [one for one in ROLE["Statement"] if one["Resource"] != "*"]
