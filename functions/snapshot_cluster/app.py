@@ -17,7 +17,15 @@ from spillway.aws.table import Table, leases, settings, snapshots
 from spillway.aws.table.leases import Lease
 from spillway.aws.tasks import parse
 from spillway.env import env
-from spillway.errors import ClusterEmpty, ClusterError, ClusterStale, LeaseHeld, SpillwayError
+from spillway.errors import (
+    ClusterEmpty,
+    ClusterError,
+    ClusterForbidden,
+    ClusterStale,
+    ClusterUnauthorized,
+    LeaseHeld,
+    SpillwayError,
+)
 from spillway.kube import watch
 from spillway.kube.follow import follow
 from spillway.kube.objects import paused_gc
@@ -64,8 +72,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def _watch(table: Table, lease: Lease, end: datetime, ends: datetime | None) -> dict[str, Any]:
-    """A server that does not answer for a while is asked again until the end; when nothing was stored at all its error is
-    raised."""
+    """A server that does not answer for a while is asked again until the end, less and less often; when nothing was stored at
+    all its error is raised. One that refuses us is not asked again."""
     views, answer = 0, dict[str, Any]()
     problem: ClusterError | None = None
     with _connected(ends) as session:
@@ -76,6 +84,8 @@ def _watch(table: Table, lease: Lease, end: datetime, ends: datetime | None) -> 
                 with _zero_of_a_failure():
                     answer = _store(table, session, lease, early=views > 0)
                 views += 1
+            except (ClusterForbidden, ClusterUnauthorized):
+                raise  # which no second try mends
             except ClusterError as error:
                 problem = error
                 logger.warning("the cluster was not read", extra={"problem": str(error)})

@@ -10,9 +10,11 @@ import pytest
 from spillway.aws.table import keys, leases, snapshots
 from spillway.aws.table.leases import Lease
 from spillway.env import env
-from spillway.errors import AccessError, ClusterStale, ClusterUnavailable
+from spillway.errors import AccessError, ClusterForbidden, ClusterStale, ClusterUnauthorized, ClusterUnavailable
+from spillway.kube.retry import ATTEMPTS
 from spillway.kube.session import Session
 from spillway.model.access import Access
+from spillway.model.cluster import ClusterSnapshot
 from spillway.telemetry import Metric
 from spillway_local.clock import VirtualClock
 from spillway_local.kube_api import FakeCluster
@@ -90,7 +92,72 @@ def test_a_minute_without_any_view_is_the_servers_error(minute: Minute):
         minute.run(20)
     assert minute.now() == pytest.approx(20, abs=1)
     assert minute.views() == []
-    assert len(minute.metrics) > 10, "it went on trying"
+    assert 4 < len(minute.metrics) < 10, "it went on trying, and less and less often"
+
+
+ALL = 10**6
+
+
+@pytest.mark.feature("CS-17")
+@pytest.mark.parametrize("kind", ["nodes", "daemonsets"])
+def test_a_server_that_refuses_us_one_kind_is_asked_once_a_minute(minute: Minute, kind: str):
+    """Whoever may grant the right does not do it within the minute."""
+    minute.world.api.fail("list", kind, 403, times=ALL)
+
+    with pytest.raises(ClusterForbidden, match=f"list {kind}"):
+        minute.run()
+    assert minute.now() == 0
+    assert minute.world.api.requests["list", "nodes"] == 1
+    assert [one[Metric.CLUSTER_SNAPSHOTS] for _, one in minute.metrics] == [0]
+
+
+@pytest.mark.feature("CS-17")
+def test_a_watch_that_is_not_granted_ends_the_minute_too(minute: Minute):
+    minute.world.api.fail("watch", "pods", 403, times=ALL)
+
+    with pytest.raises(ClusterForbidden, match="watch pods"):
+        minute.run()
+    assert minute.now() < 5
+    assert minute.views() == [about(0)]
+    assert minute.world.api.requests["watch", "pods"] == 1
+
+
+@pytest.mark.feature("CS-17")
+def test_credentials_that_are_not_accepted_any_more_end_it(minute: Minute):
+    def revoke() -> None:
+        minute.world.api.fail("*", "*", 401, times=ALL)
+
+    minute.at(5, revoke)
+
+    with pytest.raises(ClusterUnauthorized):
+        minute.run()
+    assert minute.now() < 20, "as soon as the watch that is open ends"
+
+
+@pytest.mark.feature("CS-17")
+@pytest.mark.parametrize(("kind", "status"), [("nodes", 503), ("daemonsets", 500), ("daemonsets", 400)])
+def test_a_server_that_fails_is_asked_less_and_less_often(minute: Minute, kind: str, status: int):
+    """Half a second, one, two, four, eight and then ten between two reads, each of which lists nodes before it fails."""
+    minute.world.api.fail("list", kind, status, times=ALL)
+
+    with pytest.raises(ClusterUnavailable):
+        minute.run()
+    assert minute.now() == about(55)
+    reads = len(minute.metrics)
+    assert 8 <= reads <= 10
+    assert minute.world.api.requests["list", "pods"] <= reads
+
+
+@pytest.mark.feature("CS-17")
+@pytest.mark.parametrize("status", [410, 500])
+def test_a_watch_that_never_comes_about_is_opened_less_and_less_often(minute: Minute, status: int):
+    minute.world.api.fail("watch", "pods", status, times=ALL)
+
+    minute.run()
+
+    assert minute.now() == about(55)
+    assert minute.world.api.requests["list", "nodes"] <= 10
+    assert minute.world.api.requests["watch", "pods"] <= 10 * ATTEMPTS
 
 
 def test_access_that_says_nothing_useful_is_an_error_at_once(minute: Minute, monkeypatch: pytest.MonkeyPatch):
@@ -161,6 +228,27 @@ def test_the_table_refuses_a_view_by_an_older_lease(minute: Minute):
     assert snapshots.store_cluster(minute.world.table, seen, fence=5)
     assert snapshots.store_cluster(minute.world.table, seen), "without watch mode nobody asks for a lease"
     assert snapshots.store_cluster(minute.world.table, seen, fence=1), "and the count may begin anew"
+
+
+def test_what_is_stored_carries_the_lease(minute: Minute, monkeypatch: pytest.MonkeyPatch):
+    """Another takes over, and stores a view, between this one's look at its lease and its write."""
+    table, call = minute.world.table, Session.call
+
+    def taken_over(session: Session, method: str, path: str, what: tuple[str, str], *more: Any, **named: Any) -> Any:
+        item = table.get(keys.WATCH_LEASE)
+        if what == ("list", "nodes") and item and item["holder"] == "by hand":
+            leases.release(table, Lease(item["sk"], item["holder"], item["fence"], minute.began))
+            theirs = leases.watch(table, "another", minute.began + timedelta(seconds=300))
+            seen = ClusterSnapshot(cluster=CLUSTER, taken_at=minute.began)
+            snapshots.store_cluster(table, seen, theirs.token)
+        return call(session, method, path, what, *more, **named)
+
+    monkeypatch.setattr(Session, "call", taken_over)
+
+    with pytest.raises(ClusterStale):
+        minute.run(5)
+    assert minute.views() == []
+    assert snapshots.latest_cluster(table).nodes == (), "the other's view stays"
 
 
 def test_the_lease_of_one_that_died_is_over_when_the_next_tick_comes(minute: Minute):

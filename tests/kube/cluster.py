@@ -36,6 +36,7 @@ def open_cluster(api: Cluster, name: str = "prod") -> Iterator[World]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "utcnow", time.now)
         patch.setattr(retry, "sleep", waits.append)
+        patch.setattr(retry, "jitter", lambda: 0.0)
         try:
             yield World(api, Session(Access(name, api.url, token=api.token)), time, waits)
         finally:

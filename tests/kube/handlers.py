@@ -80,6 +80,7 @@ def handlers_on(api: Cluster, user: str = "tester") -> Iterator[World]:
     with open_world() as aws, pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "utcnow", time.now)
         patch.setattr(retry, "sleep", lambda seconds: None)
+        patch.setattr(retry, "jitter", lambda: 0.0)
         patch.setenv("SPILLWAY_ACCESS", "json:" + json.dumps({"server": api.url, "token": api.tokens[user]}))
         patch.setenv("POWERTOOLS_METRICS_DISABLED", "true")
         env.cache_clear()

@@ -11,7 +11,7 @@ import pytest
 
 from spillway import clock
 from spillway.errors import AccessError, ClusterForbidden, ClusterUnauthorized, ClusterUnavailable
-from spillway.kube import pages
+from spillway.kube import pages, retry
 from spillway.kube import session as sessions
 from spillway.kube.read import read
 from spillway.kube.resources import NODES, OPTIONAL, OTHERS, PODS
@@ -136,6 +136,17 @@ def test_what_may_pass_is_tried_again(world: World, status: int):
     assert world.waits == [0.5, 1.0]
 
 
+def test_those_who_failed_together_do_not_come_again_together(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Each waits up to a half less, but where the server says how long."""
+    monkeypatch.setattr(retry, "jitter", lambda: 1.0)
+    world.api.fail("list", "pods", 503, times=2)
+    world.api.fail("list", "nodes", 429, retry_after=7)
+
+    read(world.session)
+
+    assert world.waits == [7, 0.25, 0.5]
+
+
 def test_the_server_says_how_long_to_wait(world: World):
     world.api.fail("list", "nodes", 429, retry_after=7)
     world.api.fail("list", "pods", 429, retry_after=3600)
@@ -154,8 +165,6 @@ def test_what_does_not_pass_is_an_error_that_names_server_and_list(world: World)
 
 
 def test_it_gives_up_in_time_to_say_why(world: World, monkeypatch: pytest.MonkeyPatch):
-    from spillway.kube import retry
-
     def sleep(seconds: float) -> None:
         world.time.call_in(seconds, lambda: None)
         world.time.run(limit_s=seconds)
