@@ -39,6 +39,8 @@ def test_silence_is_an_alarm_where_something_must_happen_every_minute(name: str)
     alarm = ALARMS[name]
     assert alarm["TreatMissingData"] == "breaching"
     assert (alarm["Statistic"], alarm["ComparisonOperator"], alarm["Threshold"]) == ("Sum", "LessThanThreshold", 1)
+    assert (alarm["Period"], alarm["EvaluationPeriods"]) == (60, 5), "the runbook and the pages say five minutes"
+    assert alarm.get("DatapointsToAlarm", 5) == 5, "one tick that fails is none"
 
 
 @pytest.mark.feature("OP-08")

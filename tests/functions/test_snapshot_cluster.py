@@ -107,6 +107,20 @@ def test_every_metric_is_written_zeros_too(world: World, metrics: list[dict[Metr
 
 
 @pytest.mark.feature("OB-04")
+@pytest.mark.feature("CS-17")
+def test_the_bytes_of_a_tick_are_those_that_came_over_the_network(world: World, metrics: list[dict[Metric, float]]):
+    """Compressed, as they were sent."""
+    world.api.add({"kind": "PodList", "items": [pod(f"p{at}", annotations={"a": "word " * 500}) for at in range(100)]})
+    before = world.api.bytes_sent
+
+    answer = world.call("snapshot_cluster")
+
+    sent = world.api.bytes_sent - before
+    assert metrics[0][Metric.CLUSTER_BYTES] == answer["bytes"] == sent
+    assert 1_000 < sent < 100_000
+
+
+@pytest.mark.feature("OB-04")
 @pytest.mark.feature("RS-06")
 def test_what_does_not_read_is_counted_and_stops_nothing(world: World, metrics: list[dict[Metric, float]]):
     apis.install(world.api, kind := "PodGroup.scheduling.x-k8s.io")

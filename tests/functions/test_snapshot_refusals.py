@@ -162,6 +162,7 @@ def in_lambda(world: World) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.feature("CS-15")
 @pytest.mark.parametrize("mode", ["off", "on"])
 def test_a_slow_read_ends_in_time_to_say_so(
     world: World, metrics: list[dict[Metric, float]], monkeypatch: pytest.MonkeyPatch, mode: str

@@ -94,6 +94,18 @@ def test_answers_come_compressed(world: World):
     assert read(world.session).body_bytes > 3 * world.api.bytes_sent
 
 
+@pytest.mark.feature("CS-04")
+def test_finished_pods_are_not_sent_at_all(world: World):
+    """A cluster keeps thousands of them."""
+    world.api.add(pod("a"))
+    read(world.session)  # which asks for what the server has, too
+    before = read(world.session).body_bytes
+    finished = [pod(f"{phase}-{at}", node="n1", phase=phase) for phase in ("Succeeded", "Failed") for at in range(50)]
+    world.api.add({"kind": "PodList", "items": finished})
+
+    assert read(world.session).body_bytes == pytest.approx(before, abs=200)  # versions have more digits
+
+
 def test_a_list_whose_pages_expired_starts_anew_and_keeps_nothing_of_the_first_try(world: World, short_pages: None):
     world.api.add({"kind": "PodList", "items": [pod(f"p{at:04}") for at in range(51)]})
     world.api.fail("list", "pods", 410, after=1)
