@@ -2,43 +2,40 @@
 
 A refused launch of one of our groups is remembered, and is news: the loops that wait in that region look again at once.
 When none does, and no request for that group is to be looked at either, a plan is asked for, which then passes over what
-was refused. All else that our rules let through is of no use yet and dropped: a launch that succeeds can wait for the
-next look, and a thousand of them would fill the history of the execution. What we do not know fails, and goes to the
-dead letters.
+was refused. What ends, or will end, one of our instances, and what begins or ends a capacity block that we launch into, is
+a notice to the plan that is asked for at once. All else that our rules let through is of no use yet and dropped: a launch
+that succeeds can wait for the next look, and a thousand of them would fill the history of the execution. What we do not
+know fails, and goes to the dead letters.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from spillway.aws import failures, tasks, workflow
+from spillway.aws import failures, notices, tasks, workflow
 from spillway.aws.scaling import following
 from spillway.aws.table import Table, events, requests, settings, snapshots, waits
+from spillway.aws.table import notices as told
 from spillway.env import env
 from spillway.errors import EventError, NotFound, SpillwayError
 from spillway.model.fleet import FailureClass, LaunchFailure
+from spillway.model.memory import Told
 from spillway.telemetry import Metric, emit, logger
 
 _REFUSED = "EC2 Instance Launch Unsuccessful"
 _LAUNCHED = "EC2 Instance Launch Successful"
 _NO_USE = frozenset({
     "AWS Health Event",
-    "Capacity Block Delivered",
-    "Capacity Block Expiration Warning",
-    "Capacity Block Reservation Delivered",
-    "Capacity Block Reservation Expiration Warning",
-    "EC2 Capacity Reservation Instance Interruption Warning",
     "EC2 Instance Rebalance Recommendation",
-    "EC2 Instance State-change Notification",
     "EC2 Instance Terminate Successful",
     "EC2 Instance Terminate Unsuccessful",
     "EC2 Instance-launch Lifecycle Action",
     "EC2 Instance-terminate Lifecycle Action",
-    "EC2 Interruptible Capacity Reservation Instance Interruption Warning",
     "EC2 Spot Instance Interruption Warning",
 })  # fmt: skip
 
@@ -60,14 +57,26 @@ class Said(BaseModel):
     id: str = Field(min_length=1)
     kind: str = Field(alias="detail-type", min_length=1)
     region: str = Field(min_length=1)
+    time: AwareDatetime
     detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What the newest fleet snapshot knows: groups by region and name, instances and reservations by region and id.
+
+    None of them before the first one.
+    """
+
+    groups: frozenset[tuple[str, str]] = frozenset()
+    subjects: frozenset[tuple[str, str]] = frozenset()
 
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Messages that failed, each for itself, so that the queue brings back only those."""
     asked = tasks.parse("intake", Event, event)
     table = Table(env().table, env().cluster)
-    ours = cache(lambda: _groups(table))  # most batches hold nothing that is worth loading the fleet for
+    ours = cache(lambda: _ours(table))  # most batches hold nothing that is worth loading the fleet for
     failed: list[str] = []
     counted = Counter({Metric.EVENTS_TAKEN: 0, Metric.EVENTS_DROPPED: 0, Metric.LAUNCH_FAILURES_UNKNOWN: 0})
     for message in asked.records:
@@ -87,14 +96,30 @@ def _read(body: str) -> Said:
         raise EventError("intake", (("body", f"is no JSON: {error}"),)) from error
 
 
-def _take(table: Table, ours: Callable[[], frozenset[tuple[str, str]]], said: Said) -> tuple[Metric, ...]:
+def _take(table: Table, ours: Callable[[], Ours], said: Said) -> tuple[Metric, ...]:
     """What it counts as: dropped when it is another's, came before, or is of no use."""
     if said.kind in _NO_USE or said.kind == _LAUNCHED:
         return (Metric.EVENTS_DROPPED,)
+    if said.kind in notices.KINDS:
+        return _note(table, ours, said)
     if said.kind != _REFUSED:
         raise EventError("intake", (("detail-type", f"{said.kind!r} is not known"),))
+    return _refused(table, ours, said)
+
+
+def _note(table: Table, ours: Callable[[], Ours], said: Said) -> tuple[Metric, ...]:
+    """Instances end in hundreds, also by our own hand: for those one plan a minute is asked for, for a warning one at once."""
+    notice = notices.of_event(said.kind, said.region, said.time, said.detail)
+    if notice is None or (notice.region, notice.subject) not in ours().subjects or not told.put(table, notice):
+        return (Metric.EVENTS_DROPPED,)
+    plan_id = f"{said.region}-{said.time:%Y%m%dT%H%M}" if notice.told is Told.GONE else said.id
+    events.wake_planner(table, plan_id, {"region": said.region, "subject": notice.subject, "told": notice.told})
+    return (Metric.EVENTS_TAKEN,)
+
+
+def _refused(table: Table, ours: Callable[[], Ours], said: Said) -> tuple[Metric, ...]:
     group = str(said.detail.get("AutoScalingGroupName", ""))
-    if (said.region, group) not in ours() or events.is_seen(table, said.id):
+    if (said.region, group) not in ours().groups or events.is_seen(table, said.id):
         return (Metric.EVENTS_DROPPED,)
     failure = _failure(said)
     if failure is not None:
@@ -125,9 +150,13 @@ def _failure(said: Said) -> LaunchFailure | None:
     return failures.of_activity(detail)
 
 
-def _groups(table: Table) -> frozenset[tuple[str, str]]:
-    """(region, name) of our groups, none before the first fleet snapshot."""
+def _ours(table: Table) -> Ours:
     try:
-        return frozenset((group.region, group.name) for group in snapshots.latest_fleet(table).groups)
+        fleet = snapshots.latest_fleet(table)
     except NotFound:
-        return frozenset()
+        return Ours()
+    members = ((group.region, instance.id) for group in fleet.groups for instance in group.instances)
+    return Ours(
+        groups=frozenset((group.region, group.name) for group in fleet.groups),
+        subjects=frozenset((*members, *((ceiling.region, ceiling.key) for ceiling in fleet.ceilings))),
+    )

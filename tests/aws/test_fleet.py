@@ -54,12 +54,14 @@ def test_reads_sizes_zones_and_what_is_suspended() -> None:
     assert found.problem == ""
 
 
+@pytest.mark.feature("EV-07")
 @pytest.mark.feature("CS-07")
-def test_reads_members_their_age_and_their_name_from_ec2() -> None:
+def test_reads_members_their_age_their_name_and_their_reservation_from_ec2() -> None:
     launched = datetime(2026, 1, 1, 9, tzinfo=UTC)
     dns = "ip-10-0-0-1.ec2.internal"
     ec2 = {
         "InstanceId": "i-a", "LaunchTime": launched, "State": {"Name": "running", "Code": 16}, "PrivateDnsName": dns,
+        "CapacityReservationId": "cr-1",
     }  # fmt: skip
     members = [member("b", "Pending", HealthStatus="UNHEALTHY"), member("a", ProtectedFromScaleIn=True)]
 
@@ -68,10 +70,11 @@ def test_reads_members_their_age_and_their_name_from_ec2() -> None:
     common = {"zone": "us-east-1a", "instance_type": "m5.large"}
     assert found.instances == (
         Instance(
-            id="i-a", lifecycle="InService", launched_at=launched, state="running", protected=True, private_dns=dns, **common
+            id="i-a", lifecycle="InService", launched_at=launched, state="running", protected=True, private_dns=dns,
+            reservation="cr-1", **common,
         ),
         Instance(id="i-b", lifecycle="Pending", healthy=False, **common),
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.feature("FS-01")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from functions.intake import app
+from spillway.aws import notices
 from spillway_local.cloudformation import ROOT, load, resources
 
 REGION = "template-region.yaml"
@@ -29,6 +30,7 @@ def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
 
 
 @pytest.mark.feature("EV-05")
+@pytest.mark.feature("EV-07")
 def test_a_region_forwards_exactly_what_the_home_region_takes() -> None:
     assert rules(REGION) == rules("template.yaml")
 
@@ -65,7 +67,7 @@ def test_the_account_of_the_groups_may_send_its_events_and_no_other() -> None:
 def test_the_handler_knows_every_kind_that_the_rules_let_through_and_no_other() -> None:
     """What it does not know fails and ends in the dead letters."""
     passed = {kind for pattern in rules("template.yaml").values() for kind in pattern["detail-type"]}
-    assert passed == app._NO_USE | {app._REFUSED, app._LAUNCHED}
+    assert passed == app._NO_USE | notices.KINDS | {app._REFUSED, app._LAUNCHED}
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("events/intake.*.json")), ids=lambda path: path.stem)

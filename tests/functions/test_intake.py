@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 from spillway.aws import workflow
 from spillway.aws.scaling import raising
-from spillway.aws.table import events, keys, memory, snapshots, waits
+from spillway.aws.table import events, keys, memory, notices, snapshots, waits
 from spillway.errors import AwsUnavailable, EventError
-from spillway.model.fleet import FleetSnapshot
-from tests.workflow.world import CLUSTER, HOME, REFUSE_S, WEST, World, fall, grow, open_world
+from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
+from spillway.model.market import WHOLE, Ceiling, CeilingKind
+from spillway.model.memory import Notice, Told
+from tests.workflow.world import CLUSTER, HOME, NOW, REFUSE_S, WEST, World, fall, grow, open_world
 
 EVENTS = Path(__file__).parents[2] / "events"
 TEXT = "We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a)."
@@ -221,8 +224,122 @@ def test_an_event_is_read_by_the_same_table_as_an_activity(
 
 
 def test_what_is_of_no_use_is_dropped(world: World, woken: list[str]) -> None:
-    assert deliver(world, said("EC2 Instance State-change Notification"), said("AWS Health Event")) == []
+    assert deliver(world, said("EC2 Instance Rebalance Recommendation"), said("AWS Health Event")) == []
     assert world.news() == 0
+
+
+BLOCK = Ceiling(region=HOME, key="cr-1", kind=CeilingKind.BLOCK, name="cr-1", limit=2, ends=NOW + timedelta(days=1))
+
+
+def known(world: World) -> None:
+    """A fleet snapshot with instance i-1 in group a, which launches into block cr-1."""
+    member = Instance(id="i-1", zone="us-east-1a", instance_type="m5.large", lifecycle="InService")
+    group = NodeGroup(region=HOME, name="a", min_size=0, max_size=10, desired=1, instances=(member,), draws=({"cr-1": WHOLE},))
+    fleet = FleetSnapshot(cluster=CLUSTER, home_region=HOME, taken_at=NOW, groups=(group,), ceilings=(BLOCK,))
+    snapshots.store_fleet(world.table, fleet)
+
+
+def told(kind: str, id_: str = "e1", time: str = "2026-01-01T12:00:05Z", **detail: str) -> dict[str, Any]:
+    given = {key.replace("_", "-"): value for key, value in detail.items()}
+    return {**said(kind, id_), "source": "aws.ec2", "time": time, "detail": given}
+
+
+STATE = "EC2 Instance State-change Notification"
+
+
+@pytest.mark.feature("EV-07")
+@pytest.mark.parametrize("state", ["stopping", "stopped", "shutting-down", "terminated"])
+def test_an_instance_that_ends_is_told_to_the_next_plan_which_is_made_now(world: World, state: str) -> None:
+    known(world)
+    deliver(world, told(STATE, instance_id="i-1", state=state))
+
+    (notice,) = notices.known(world.table)
+    assert notice == Notice(region=HOME, subject="i-1", told=Told.GONE, at=NOW + timedelta(seconds=5))
+    assert world.table.get(keys.event("us-east-1-20260101T1200")) is not None
+
+
+@pytest.mark.feature("EV-07")
+def test_instances_that_end_in_one_minute_ask_for_one_plan(world: World) -> None:
+    known(world)
+    deliver(world, *(told(STATE, f"e{n}", f"2026-01-01T12:00:{n:02}Z", instance_id="i-1", state="stopped") for n in range(9)))
+
+    assert [item["sk"] for item in world.table.query(keys.EVENT)] == ["EVENT#us-east-1-20260101T1200"]
+
+
+@pytest.mark.feature("EV-07")
+def test_an_instance_that_comes_or_is_anothers_is_no_notice(world: World) -> None:
+    known(world)
+    states = [told(STATE, instance_id="i-1", state=state) for state in ("pending", "running")]
+    foreign = [
+        told(STATE, instance_id="i-2", state="stopped"),
+        told("Capacity Block Delivered", capacity_reservation_id="cr-2", end_date="2026-01-02T11:30:00Z"),
+        {**told(STATE, instance_id="i-1", state="stopped"), "region": WEST},
+    ]
+
+    assert deliver(world, *states, *foreign) == []
+    assert list(notices.known(world.table)) == []
+    assert list(world.table.query(keys.EVENT)) == []
+
+
+@pytest.mark.feature("EV-07")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "EC2 Capacity Reservation Instance Interruption Warning",
+        "EC2 Interruptible Capacity Reservation Instance Interruption Warning",
+    ],
+)
+def test_an_instance_that_its_reservation_will_take_is_told_with_its_end(world: World, kind: str) -> None:
+    known(world)
+    deliver(world, told(kind, instance_id="i-1", instance_termination_time="2026-01-01T12:02:05Z"))
+
+    (notice,) = notices.known(world.table)
+    assert (notice.told, notice.ends_at) == (Told.ENDS, NOW + timedelta(seconds=125))
+    assert world.table.get(keys.event("e1")) is not None
+
+
+@pytest.mark.feature("EV-07")
+@pytest.mark.parametrize(
+    ("kind", "meaning"),
+    [
+        ("Capacity Block Delivered", Told.DELIVERED),
+        ("Capacity Block Reservation Delivered", Told.DELIVERED),
+        ("Capacity Block Expiration Warning", Told.EXPIRES),
+        ("Capacity Block Reservation Expiration Warning", Told.EXPIRES),
+    ],
+)
+def test_a_block_that_begins_or_ends_is_told_in_both_spellings(world: World, kind: str, meaning: Told) -> None:
+    known(world)
+    deliver(world, told(kind, capacity_reservation_id="cr-1", end_date="2026-01-01T12:40:05Z"))
+
+    (notice,) = notices.known(world.table)
+    assert (notice.subject, notice.told, notice.ends_at) == ("cr-1", meaning, NOW + timedelta(seconds=2405))
+    assert world.table.get(keys.event("e1")) is not None
+
+
+@pytest.mark.feature("EV-07")
+def test_an_older_word_on_an_instance_replaces_no_newer_one(world: World) -> None:
+    known(world)
+    warning = "EC2 Capacity Reservation Instance Interruption Warning"
+    deliver(world, told(STATE, "e1", "2026-01-01T12:02:05Z", instance_id="i-1", state="shutting-down"))
+    deliver(world, told(warning, "e2", instance_id="i-1", instance_termination_time="2026-01-01T12:02:05Z"))
+
+    assert [one.told for one in notices.known(world.table)] == [Told.GONE]
+
+
+@pytest.mark.feature("EV-07")
+@pytest.mark.parametrize(
+    "event",
+    [
+        told(STATE, state="stopped"),
+        told("Capacity Block Delivered", end_date="2026-01-01T12:40:05Z"),
+        told("Capacity Block Expiration Warning", capacity_reservation_id="cr-1", end_date="soon"),
+    ],
+    ids=["no instance", "no block", "no time"],
+)
+def test_a_notice_that_lacks_what_it_is_about_goes_to_the_dead_letters(world: World, event: dict[str, Any]) -> None:
+    known(world)
+    assert deliver(world, event) == ["0"]
 
 
 def test_before_the_first_snapshot_every_group_is_another_clusters(woken: list[str]) -> None:

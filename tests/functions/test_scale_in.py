@@ -9,6 +9,7 @@ from spillway.aws import clients
 from spillway.aws.scaling import group as groups
 from spillway.aws.table import leases, outcomes, settings
 from spillway.errors import EventError, LeaseHeld, NotFound, PlanStale, Stopped
+from spillway.model.plan import Why
 from tests.workflow.world import HOME, REFUSE_S, World, grow, leave, lower, open_world
 
 
@@ -62,6 +63,21 @@ def test_a_group_at_its_minimum_keeps_the_instance(world: World) -> None:
     refused = terminate(world)
     assert (refused["status"], refused["reason"]) == ("refused", "group us-east-1/a is at its minimum of 2")
     assert len(world.members()) == 2
+
+
+@pytest.mark.feature("EV-07")
+def test_what_aws_takes_in_any_case_is_ended_and_replaced_where_the_group_is_at_its_minimum(world: World) -> None:
+    world.group(desired=2, low=2)
+    gone = world.members()[0]
+    protect = {"InstanceIds": [gone], "AutoScalingGroupName": "a", "ProtectedFromScaleIn": True}
+    clients.client("autoscaling", HOME).set_instance_protection(**protect)
+    world.policy(scale_in={"respect_protection": True})
+    world.plan(leave(1, gone, why=Why.INTERRUPTED))
+
+    assert terminate(world)["status"] == "ending"
+    world.clock.pass_s(31)
+    assert confirm(world)["status"] == "gone"
+    assert (world.desired(), len(world.members())) == (2, 2)
 
 
 def test_the_policys_minimum_holds_too(world: World) -> None:
@@ -130,8 +146,8 @@ def test_a_termination_whose_answer_was_lost_is_found_under_way(world: World, mo
     world.plan(leave(1, world.members()[0]))
     real = groups.terminate
 
-    def lost(*args: Any) -> None:
-        real(*args)
+    def lost(*args: Any, **fields: Any) -> None:
+        real(*args, **fields)
         raise RuntimeError("the runtime was killed")
 
     with monkeypatch.context() as patch:

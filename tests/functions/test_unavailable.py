@@ -94,7 +94,8 @@ def by_event(world: World, plan_id: str = "p1") -> None:
             times = {key: failed[key].isoformat() for key in ("StartTime", "EndTime")}
             detail = {**failed, **times, "Details": json.loads(failed["Details"])}
             said = {
-                "id": failed["ActivityId"], "detail-type": "EC2 Instance Launch Unsuccessful", "region": HOME, "detail": detail,
+                "id": failed["ActivityId"], "detail-type": "EC2 Instance Launch Unsuccessful", "region": HOME,
+                "time": times["EndTime"], "detail": detail,
             }  # fmt: skip
             world.handle("intake", {"Records": [{"messageId": "1", "body": json.dumps(said)}]})
 

@@ -217,6 +217,7 @@ def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance])
         protected=member.protected_from_scale_in,
         healthy=member.health_status.lower() == "healthy",
         private_dns=machine.private_dns_name,
+        reservation=machine.capacity_reservation_id,
     )
 
 

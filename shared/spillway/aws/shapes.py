@@ -269,6 +269,7 @@ class Ec2Instance(Shape, frozen=True):
     launch_time: datetime | None = None
     state: InstanceState = InstanceState()
     private_dns_name: str = ""
+    capacity_reservation_id: str = ""
 
 
 class Reservation(Shape, frozen=True):

@@ -20,7 +20,7 @@ class Instance(Model, frozen=True):
     """A member of a group. `lifecycle` is Auto Scaling's LifecycleState (InService, Pending, Terminating:Wait, …).
 
     `launched_at` comes from EC2 and is None where EC2 did not tell; `state` and `private_dns` are EC2's own, "" where not read.
-    `definition` launched it, in the terms of Choice.
+    `definition` launched it, in the terms of Choice. `reservation` is the capacity reservation or block that it runs in.
     """
 
     id: str
@@ -33,6 +33,7 @@ class Instance(Model, frozen=True):
     healthy: bool = True
     private_dns: str = ""
     definition: str = ""
+    reservation: str = ""
 
     @property
     def is_pending(self) -> bool:

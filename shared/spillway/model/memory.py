@@ -1,4 +1,4 @@
-"""What must survive between ticks: clocks of nodes, refusals, capacity asked for, drains under way."""
+"""What must survive between ticks: clocks of nodes, refusals, capacity asked for, drains under way, what events told."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -99,6 +99,24 @@ class Drain(Model, frozen=True):
     orphan: bool = False
 
 
+class Told(StrEnum):
+    GONE = "gone"  # the instance stops or ends
+    ENDS = "ends"  # AWS takes the instance
+    DELIVERED = "delivered"  # the capacity block has begun
+    EXPIRES = "expires"  # the capacity block is about to end
+
+
+class Notice(Model, frozen=True):
+    """What an event told at `at` of an instance or a capacity block, whose id is `subject`. `ends_at`: of the instance its end,
+    of a block the end of the reservation; None where nothing is to end."""
+
+    region: str
+    subject: str
+    told: Told
+    at: datetime
+    ends_at: datetime | None = None
+
+
 class Memory(Model, frozen=True):
     """Everything, sorted by key. `vanished` names nodes that went within a minute of joining while their instance lives."""
 
@@ -108,4 +126,5 @@ class Memory(Model, frozen=True):
     drains: tuple[Drain, ...] = ()
     vanished: tuple[str, ...] = ()
     templates: tuple[LearnedTemplate, ...] = ()
+    notices: tuple[Notice, ...] = ()
     schema_version: int = SCHEMA_VERSION

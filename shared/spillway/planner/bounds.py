@@ -20,7 +20,8 @@ class Bounds:
         self._budgets = Budgets(view, len(own), len(leaving))
         self._size = {key: group.desired - gaps[key].lost for key, group in view.groups.items()}
         for live in own:
-            if live.group is not None and live.node.name in view.draining and not live.is_leaving:
+            goes = live.ends_at is not None or (live.node.name in view.draining and not live.is_leaving)
+            if live.group is not None and goes:
                 self._size[live.group.key] -= 1
         staying = [live for live in own if live not in leaving and live.node.ready]
         self._total = quantity.total({**live.node.allocatable, "nodes": 1} for live in staying)

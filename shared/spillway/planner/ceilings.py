@@ -11,13 +11,11 @@ from spillway.model.fleet import NodeGroup
 from spillway.model.market import WHOLE, Ceiling, CeilingKind, Draw
 from spillway.model.reason import Code, Reason
 from spillway.planner.gaps import Gap
+from spillway.planner.noticed import BLOCK_CLOSES
 from spillway.planner.view import View
 
 USE_LASTS = timedelta(minutes=30)
 """An older figure of a quota's use says nothing of now: CloudWatch has one every few minutes."""
-BLOCK_CLOSES = timedelta(minutes=40)
-"""Before a capacity block's end AWS warns, and ten minutes later it begins to end the instances.
-Source: EC2 User Guide, "Monitor Capacity Blocks using EventBridge"."""
 
 _Key = tuple[str, str]
 

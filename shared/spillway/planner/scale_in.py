@@ -9,9 +9,9 @@ from spillway.model.cluster import PodState
 from spillway.model.plan import Kept, ScaleIn, Why
 from spillway.model.policy import Consolidation, Mode
 from spillway.model.reason import Code, Reason
+from spillway.planner import interrupted, left_behind
 from spillway.planner.bounds import Bounds
 from spillway.planner.gaps import Gap
-from spillway.planner.left_behind import is_left_behind, removal
 from spillway.planner.ownership import left_alone
 from spillway.planner.starting import is_starting
 from spillway.planner.view import LiveNode, View
@@ -31,6 +31,7 @@ class Shrink:
     gaps: Mapping[str, Gap]
     used: frozenset[str]
     removed: list[tuple[LiveNode, Reason]] = field(default_factory=list)
+    interrupted: list[LiveNode] = field(default_factory=list)
     left_behind: list[LiveNode] = field(default_factory=list)
     kept: dict[str, Reason] = field(default_factory=dict)
     give_back: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -40,8 +41,11 @@ class Shrink:
         since = {memory.node: memory.idle_since for memory in self.view.memory.nodes}
         candidates: list[tuple[datetime, str, LiveNode]] = []
         for live in self.view.nodes:
-            if self.view.policy.mode not in (Mode.SCALE_OUT_ONLY, Mode.OFF) and is_left_behind(self.view, live):
+            if self.view.policy.mode not in (Mode.SCALE_OUT_ONLY, Mode.OFF) and left_behind.is_left_behind(self.view, live):
                 self.left_behind.append(live)
+                continue
+            if interrupted.is_interrupted(self.view, live):
+                self.interrupted.append(live)
                 continue
             reason = self._stays(live, since.get(live.node.name))
             if reason:
@@ -78,7 +82,10 @@ class Shrink:
                     reason=reason,
                 )
             )
-        return found + [removal(self.view, live, step) for step, live in enumerate(self.left_behind, first + len(self.removed))]
+        first += len(self.removed)
+        found += [interrupted.removal(self.view, live, step) for step, live in enumerate(self.interrupted, first)]
+        first += len(self.interrupted)
+        return found + [left_behind.removal(self.view, live, step) for step, live in enumerate(self.left_behind, first)]
 
     def reasons(self) -> Iterable[Kept]:
         return (Kept(node=name, reason=self.kept[name]) for name in sorted(self.kept))
@@ -110,6 +117,7 @@ class Shrink:
         yield Code.DRAINING, "is being drained by a run under way" if node.name in view.draining else ""
         if live.instance is not None and not live.instance.is_member:
             yield Code.LEAVING, f"is {live.instance.lifecycle} in its group"
+        yield Code.LEAVING, f"goes at {live.ends_at:%Y-%m-%d %H:%M:%S} UTC, when AWS takes its instance" if live.ends_at else ""
         yield Code.NOT_JUDGED, self._not_judged(live)
         yield Code.BUSY, self._busy(live)
         human = node.unschedulable and not node.cordon

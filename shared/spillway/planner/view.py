@@ -13,7 +13,7 @@ from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
 from spillway.model.memory import Memory
 from spillway.model.policy import GroupPolicy, Mode, Policy
 from spillway.model.reason import Reason
-from spillway.planner import autoscalers, taught
+from spillway.planner import autoscalers, noticed, taught
 from spillway.planner.autoscalers import Autoscalers
 from spillway.planner.machines import matched
 from spillway.planner.queues import Queue, queues
@@ -26,7 +26,8 @@ EKS_NODE_GROUP = "eks.amazonaws.com/nodegroup"
 class LiveNode:
     """A node object, with the group and instance behind it where we know them.
 
-    `pods` are bound or nominated to it; `workload` are those that run there and keep it, also while they leave.
+    `pods` are bound or nominated to it; `workload` are those that run there and keep it, also while they leave. AWS takes its
+    instance at `ends_at`, None as far as we know.
     """
 
     node: Node
@@ -34,6 +35,7 @@ class LiveNode:
     instance: Instance | None
     pods: tuple[PodSet, ...]
     workload: tuple[PodSet, ...]
+    ends_at: datetime | None = None
 
     @property
     def born(self) -> datetime:
@@ -41,9 +43,9 @@ class LiveNode:
 
     @property
     def is_leaving(self) -> bool:
-        """Being deleted or ended, or waiting in a warm pool: neither capacity nor a candidate."""
+        """Being deleted or ended, soon to be, or waiting in a warm pool: neither capacity nor a candidate."""
         ends = self.instance is not None and (self.instance.lifecycle.startswith("Terminating") or self.instance.is_warm)
-        return self.node.deleting or ends
+        return self.node.deleting or ends or self.ends_at is not None
 
 
 @dataclass(frozen=True)
@@ -126,12 +128,16 @@ class View:
 
 
 def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy: Policy, now: datetime) -> View:
+    known = matched(cluster.nodes, fleet.groups)
+    draining = frozenset(drain.node for drain in memory.drains if not drain.orphan)
+    ours = frozenset(machine.instance_id for name, machine in known.machines.items() if name in draining)
+    fleet = noticed.applied(fleet, memory.notices, ours)
+    ends = noticed.ends(fleet, memory.notices, now)
     shown, overheads = {one.key: one for one in memory.templates}, taught.overheads(memory.templates)
     groups = {
         group.key: taught.applied(group, shown, overheads) for group in sorted(fleet.groups, key=lambda g: (g.region, g.name))
     }
     homes = {instance.id: (group, instance) for group in groups.values() for instance in (*group.instances, *group.warm)}
-    known = matched(cluster.nodes, fleet.groups)
     unread = matched(cluster.unread_nodes, fleet.groups).joined
     shapes = {shape.id: shape for shape in sorted(cluster.shapes, key=lambda s: s.id)}
     on_node: dict[str, list[PodSet]] = defaultdict(list)
@@ -145,7 +151,8 @@ def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         group, instance = homes.get(node.machine.instance_id, (None, None)) if node.machine else (None, None)
         here = sorted(on_node.get(node.name, ()), key=lambda p: (p.shape, p.state, p.names))
         workload = [p for p in here if p.shape in working and p.state in RUNNING]
-        nodes.append(LiveNode(node, group, instance, tuple(here), tuple(workload)))
+        ends_at = ends.get(instance.id) if instance else None
+        nodes.append(LiveNode(node, group, instance, tuple(here), tuple(workload), ends_at))
     return View(
         cluster=cluster,
         fleet=fleet,
@@ -159,5 +166,5 @@ def view(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         unread=unread,
         warnings=known.warnings,
         unknown_regions=frozenset(region.name for region in fleet.regions if not region.known),
-        draining=frozenset(drain.node for drain in memory.drains if not drain.orphan),
+        draining=draining,
     )

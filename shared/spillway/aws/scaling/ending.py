@@ -1,4 +1,4 @@
-"""Ending a drained node's instance: by id, with decrement, once, and only while the group may shrink."""
+"""Ending a drained node's instance: by id, once, with decrement, and only while the group may shrink."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from spillway.aws.scaling.group import GroupNow, Rejected
 from spillway.aws.table import leases
 from spillway.aws.tasks import Task
 from spillway.model.fleet import Instance
-from spillway.model.plan import ScaleIn
+from spillway.model.plan import ScaleIn, Why
 
 _GONE = ("terminated", "")  # "": EC2 no longer knows the id
 _STOPPED = ("stopping", "stopped")  # a warm pool that takes instances back ends none of them
@@ -35,10 +35,11 @@ def terminate(task: Task, step: ScaleIn) -> Ended:
             return _outside(step, state_of(step.region, step.instance_id))
         if _is_leaving(member):
             return Ended("ending", f"{step.instance_id} is {member.lifecycle} already")  # FC-38: never ended twice
-        if problem := _problem(task, step, now, member.protected):
+        may_shrink = now.desired > _floor(task, step, now)
+        if problem := _problem(task, step, now, member.protected, may_shrink):
             return Ended("refused", problem)
         try:
-            group.terminate(now, step.instance_id)
+            group.terminate(now, step.instance_id, decrement=may_shrink)
         except Rejected as error:
             return _after_rejection(step, error)
     return Ended("ending", is_new=True)
@@ -84,14 +85,18 @@ def _outside(step: ScaleIn, state: str) -> Ended:
     return Ended("refused", f"{step.instance_id} is {state} and no member of {group_name} any more")
 
 
-def _problem(task: Task, step: ScaleIn, now: GroupNow, protected: bool) -> str:
-    policy = task.policy.for_group(step.group)
-    floor = max(now.min_size, policy.min or 0)
-    if now.desired <= floor:
-        return f"group {now.key} is at its minimum of {floor}"
+def _floor(task: Task, step: ScaleIn, now: GroupNow) -> int:
+    return max(now.min_size, task.policy.for_group(step.group).min or 0)
+
+
+def _problem(task: Task, step: ScaleIn, now: GroupNow, protected: bool, may_shrink: bool) -> str:
+    """What AWS takes in any case is ended by us whatever protects it, and replaced by a group at its minimum."""
+    is_taken = step.why is Why.INTERRUPTED
+    if not may_shrink and not is_taken:
+        return f"group {now.key} is at its minimum of {_floor(task, step, now)}"
     if unable := now.unable_to("Terminate"):
         return unable
-    if protected and policy.scale_in.respect_protection:
+    if protected and not is_taken and task.policy.for_group(step.group).scale_in.respect_protection:
         return f"{step.instance_id} is protected from scale in, which the policy respects"
     return ""
 

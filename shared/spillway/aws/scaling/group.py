@@ -102,11 +102,14 @@ def set_desired(group: GroupNow, desired: int) -> None:
         )
 
 
-def terminate(group: GroupNow, instance_id: str) -> None:
-    """Ends a member and lowers desired by one. Raises Rejected, AwsForbidden or AwsUnavailable."""
+def terminate(group: GroupNow, instance_id: str, decrement: bool = True) -> None:
+    """Ends a member and, with `decrement`, lowers desired by what it counts for; else the group replaces it.
+
+    Raises Rejected, AwsForbidden or AwsUnavailable.
+    """
     with _changing(group.region, "autoscaling:TerminateInstanceInAutoScalingGroup"):
         clients.client("autoscaling", group.region, fleet=True).terminate_instance_in_auto_scaling_group(
-            InstanceId=instance_id, ShouldDecrementDesiredCapacity=True
+            InstanceId=instance_id, ShouldDecrementDesiredCapacity=decrement
         )
 
 

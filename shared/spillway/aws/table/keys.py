@@ -20,6 +20,7 @@ NODE_LEASE = "LEASE#node#"
 WATCH_LEASE = "LEASE#watch"
 WAIT = "WAIT#"
 TEMPLATE = "TEMPLATE#"
+NOTICE = "NOTICE#"
 
 TTL = "ttl"
 """The attribute that DynamoDB's time to live reads, in epoch seconds; in expressions `#ttl`, since the word is reserved."""
@@ -86,6 +87,10 @@ def prices(region: str, market: str) -> str:
 def template(region: str, group: str, instance_type: str) -> str:
     """A group's name may hold any character but a colon."""
     return f"{TEMPLATE}{region}/{group}:{instance_type}"
+
+
+def notice(region: str, subject: str) -> str:
+    return f"{NOTICE}{region}#{subject}"
 
 
 def policy(version: str) -> str:

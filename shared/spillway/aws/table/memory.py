@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import msgspec
 
-from spillway.aws.table import keys, leases, requests
+from spillway.aws.table import keys, leases, notices, requests
 from spillway.aws.table.store import Conflict, Table, condition, expiry
 from spillway.model.base import decode, encode
 from spillway.model.memory import LearnedTemplate, Memory, NodeMemory, Unavailable
@@ -38,11 +38,12 @@ def load(table: Table, is_running: Callable[[str], bool]) -> Memory:
         requests=tuple(msgspec.structs.replace(one, orphan=is_orphan(one.plan_id)) for one in requests.live(table)),
         drains=tuple(msgspec.structs.replace(one, orphan=one.orphan or is_orphan(one.plan_id)) for one in leases.drains(table)),
         templates=tuple(decode(item["body"], LearnedTemplate) for item in table.query(keys.TEMPLATE)),
+        notices=tuple(notices.known(table)),
     )
 
 
 def save(table: Table, before: Memory, after: Memory) -> None:
-    """Writes the nodes, refusals and templates that differ; requests and drains belong to the tasks that made them."""
+    """Writes the nodes, refusals and templates that differ; requests, drains and notices belong to the tasks that made them."""
     _save_templates(table, before, after)
     old = {node.node: node for node in before.nodes}
     nodes = [node for node in after.nodes if _is_worth_writing(old.get(node.node), node)]

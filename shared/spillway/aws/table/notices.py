@@ -1,0 +1,29 @@
+"""What events told of instances and capacity blocks, by region and id, until the fleet snapshot shows it or it is over."""
+
+from collections.abc import Iterator
+
+from spillway.aws.table import keys
+from spillway.aws.table.store import Conflict, Table, condition, expiry
+from spillway.model.base import decode, encode
+from spillway.model.memory import Notice
+
+_KEEP_S = 3600  # after the end that it tells of, or after it was told
+
+
+def put(table: Table, notice: Notice) -> bool:
+    """False when the table has as new a word on it: events come in any order."""
+    at = notice.at.isoformat(timespec="microseconds")
+    keep_s = _KEEP_S + max(0.0, ((notice.ends_at or notice.at) - notice.at).total_seconds())
+    item = {"body": encode(notice).decode(), "told_at": at, keys.TTL: expiry(keep_s)}
+    try:
+        table.put(
+            keys.notice(notice.region, notice.subject), item, condition("attribute_not_exists(pk) OR told_at < :at", at=at)
+        )
+    except Conflict:
+        return False
+    return True
+
+
+def known(table: Table) -> Iterator[Notice]:
+    for item in table.query(keys.NOTICE):
+        yield decode(item["body"], Notice)
