@@ -101,7 +101,7 @@ def test_a_code_alone_tells_its_class(row: Any) -> None:
 def test_every_class_but_those_that_are_no_text_has_a_real_text() -> None:
     said = {known["failure"] for known in TEXTS}
 
-    assert {one.value for one in FailureClass} - said == {FailureClass.UNKNOWN, FailureClass.LATE}
+    assert {one.value for one in FailureClass} - said == {FailureClass.UNKNOWN, FailureClass.LATE, FailureClass.REJECTED}
 
 
 def test_a_text_stands_once_and_names_its_source() -> None:
