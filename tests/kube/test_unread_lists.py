@@ -155,10 +155,17 @@ def test_an_answer_that_is_no_list_is_no_empty_one(world: World, monkeypatch: py
     assert planned(read(world.session).snapshot).summary.pods_on_new_nodes == 0
 
 
-def test_an_api_whose_resources_are_not_told_is_asked_for_all_the_same(world: World):
+def test_an_api_whose_resources_are_not_told_is_asked_for_all_the_same(world: World, monkeypatch: pytest.MonkeyPatch):
     """Its own server is away: what it has would else be taken for what it has not."""
     world.api.add(waiting("a", labels=IN_JOB_SET))
-    world.api.fail("get", "/apis/jobset.x-k8s.io/v1alpha2", 503, times=4)
+    call = Session.call
+
+    def away(self: Session, method: str, path: str, *more: Any, **named: Any) -> Any:
+        if path == "/apis/jobset.x-k8s.io/v1alpha2":
+            raise self.unavailable(f"get {path}: 503")
+        return call(self, method, path, *more, **named)
+
+    monkeypatch.setattr(Session, "call", away)
     world.api.fail("list", "jobsets", 503, times=LASTING)
 
     assert "list jobsets.jobset.x-k8s.io: 503" in unread(read(world.session).snapshot)[0]
