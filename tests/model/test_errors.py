@@ -15,6 +15,7 @@ EXAMPLES = [
     errors.ClusterUnauthorized("prod", "https://api"),
     errors.ClusterForbidden("prod", "list", "pods"),
     errors.ClusterUnavailable("prod", "https://api", "timed out after 10 s"),
+    errors.ClusterSlow("prod", "https://api", "list pods", 50.0),
     errors.ClusterEmpty("prod"),
     errors.ClusterStale("prod", "2026-01-01T00:00:00+00:00", "200 s ago by our clock"),
     errors.AwsForbidden("us-west-2", "autoscaling:DescribeAutoScalingGroups"),
