@@ -53,7 +53,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
             answer: dict[str, Any] = {"status": ended.status, "reason": ended.reason, "wait_s": _ENDS_S}
         case Confirm():
             task = tasks.undo(asked.cluster, asked.plan_id)  # the instance is ending, whatever the switch says now
-            ended = ending.confirm(_ours(task, asked.step))
+            ended = ending.confirm(task, _ours(task, asked.step))
             answer = {"status": ended.status, "reason": ended.reason, "wait_s": _POLL_S}
         case GiveBack():
             task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.BACK, first=True)

@@ -32,22 +32,24 @@ def raw(*instances: tuple[str, str, int], desired: int = 0, high: int = 100, wei
     }  # fmt: skip
 
 
-def test_members_are_those_that_run_or_come() -> None:
+def test_members_are_those_that_run_or_come(world: World) -> None:
     states = ["InService", "Pending:Wait", "Terminating:Wait", "Standby", "Warmed:Stopped"]
-    now = group.of(HOME, raw(*((f"i-{n}", state, 1) for n, state in enumerate(states))))
+    now = group.of(world.table, HOME, raw(*((f"i-{n}", state, 1) for n, state in enumerate(states))))
 
     assert now.members == ("i-0", "i-1")
     assert (now.units, now.weight, now.zones) == (2, 1, ("us-east-1a", "us-east-1b"))
 
 
-def test_a_weighted_group_counts_in_units() -> None:
-    now = group.of(HOME, raw(("i-1", "InService", 4), ("i-2", "Pending", 8), ("i-3", "Terminating", 8), weights=(2, 4, 8)))
+def test_a_weighted_group_counts_in_units(world: World) -> None:
+    now = group.of(
+        world.table, HOME, raw(("i-1", "InService", 4), ("i-2", "Pending", 8), ("i-3", "Terminating", 8), weights=(2, 4, 8))
+    )
 
     assert (now.units, now.weight) == (12, 8)
 
 
 def test_a_group_that_is_not_there_is_none(world: World) -> None:
-    assert group.read(HOME, "a") is None
+    assert group.read(world.table, HOME, "a") is None
 
 
 class TestWeights:
@@ -60,7 +62,7 @@ class TestWeights:
         return desired
 
     def see(self, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
-        monkeypatch.setattr(group, "read", lambda region, name: group.of(region, raw(**fields)))
+        monkeypatch.setattr(group, "read", lambda table, region, name: group.of(table, region, raw(**fields)))
 
     def test_desired_is_raised_by_units(self, world: World, monkeypatch: pytest.MonkeyPatch, written: list[int]) -> None:
         self.see(monkeypatch, desired=4, weights=(4,))
@@ -112,7 +114,7 @@ class TestClaims:
 
     def claim(self, world: World, request: OpenRequest, *members: str) -> tuple[str, ...]:
         known = {one.id: one for one in requests.of_region(world.table, HOME)}
-        now = group.of(HOME, raw(*((id_, "InService", 1) for id_ in members)))
+        now = group.of(world.table, HOME, raw(*((id_, "InService", 1) for id_ in members)))
         return claiming.claim(world.table, request, now, known).instances
 
     def test_what_was_there_before_came_for_nobody(self, world: World) -> None:

@@ -10,7 +10,7 @@ from spillway.model.base import Resources
 from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate
 from spillway.model.reason import Code
-from tests.aws.answers import CLUSTER, NODE_TEMPLATE, NOW, group, instance_type, mixed, region, version
+from tests.aws.answers import CLUSTER, NODE_TEMPLATE, NOW, group, instance_type, member, mixed, region, version
 
 GIB = 1024**3
 STD = {NODE_TEMPLATE + f"resources/{name}": value for name, value in {"cpu": "4", "memory": "16Gi", "pods": "110"}.items()}
@@ -76,18 +76,36 @@ class TestWhichTypes:
         assert found.instance_types == ("c5.large",)
 
     @pytest.mark.feature("FS-02")
-    def test_weighted_groups_have_their_template_and_are_not_asked_with_what_to_do(self) -> None:
+    def test_groups_that_count_by_weight_vcpus_or_memory_know_what_their_types_and_members_weigh(self) -> None:
         fields = mixed("g", ["m5.large"])
         fields["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"][0]["WeightedCapacity"] = "4"
 
-        weighted, by_cores = only(region(group(**fields))), only(region(group(DesiredCapacityType="vcpu")))
+        declared, plain = member("a", WeightedCapacity="3"), member("b")
 
-        assert "WeightedCapacity 4" in weighted.problem
-        assert weighted.template is not None
-        assert [choice.weight for choice in weighted.template.choices] == [4]
-        assert "counts in vcpu" in by_cores.problem
-        assert by_cores.template is not None
-        assert [choice.weight for choice in by_cores.template.choices] == [2]
+        weighted = only(region(group(**fields, Instances=[declared, plain])))
+        by_cores = only(region(group(DesiredCapacityType="vcpu", Instances=[plain])))
+        by_memory = only(region(group(DesiredCapacityType="memory-mib", Instances=[plain])))
+
+        assert [found.problem for found in (weighted, by_cores, by_memory)] == ["", "", ""]
+        assert [found.node_units for found in (weighted, by_cores, by_memory)] == [4, 2, 8192]
+        assert [instance.weight for instance in weighted.instances] == [3, 4], "Auto Scaling's own word comes first"
+        assert [found.units for found in (weighted, by_cores, by_memory)] == [7, 2, 8192]
+
+    @pytest.mark.feature("FS-02")
+    def test_a_member_of_a_type_that_is_launched_no_more_counts_as_the_heaviest(self) -> None:
+        """Too little would have desired lowered below what lives."""
+        found = only(region(group(DesiredCapacityType="vcpu", Instances=[member("a", InstanceType="c3.large")])))
+        assert found.units == 2
+
+    @pytest.mark.feature("FS-02")
+    def test_a_weighted_group_whose_types_nobody_told_says_so(self) -> None:
+        bare = version()
+        bare["LaunchTemplateData"] = {"InstanceRequirements": {"VCpuCount": {"Min": 2}, "MemoryMiB": {"Min": 4096}}}
+
+        found = only(region(group(DesiredCapacityType="vcpu"), LaunchTemplateVersions=[bare]))
+
+        assert "what a node weighs is unknown" in found.problem
+        assert not found.is_countable
 
     @pytest.mark.parametrize("weight", ["0", "many"])
     def test_a_weight_that_is_none_is_told(self, weight: str) -> None:

@@ -97,8 +97,8 @@ def test_another_hand_that_took_the_group_to_its_minimum_meanwhile_is_no_error(
     real = groups.read
     views = iter([{"min_size": 1}])  # what we read a moment ago
 
-    def read(region: str, name: str) -> Any:
-        now = real(region, name)
+    def read(table: Any, region: str, name: str) -> Any:
+        now = real(table, region, name)
         return groups.GroupNow(**{**vars(now), **next(views, {})})
 
     monkeypatch.setattr(groups, "read", read)

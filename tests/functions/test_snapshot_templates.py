@@ -140,7 +140,7 @@ class TestWhatItLaunches:
         assert "node.kubernetes.io/instance-type" not in found.labels
         assert found.labels["kubernetes.io/arch"] == "amd64"
 
-    def test_a_group_that_counts_by_weight_has_its_template_and_gets_no_nodes(self, account: Account) -> None:
+    def test_a_group_that_counts_by_weight_gets_its_nodes_in_units(self, account: Account) -> None:
         weighted = [
             {"InstanceType": "m5.large", "WeightedCapacity": "1"},
             {"InstanceType": "m5.xlarge", "WeightedCapacity": "2"},
@@ -152,12 +152,8 @@ class TestWhatItLaunches:
         (group,) = found.groups
         assert group.template is not None
         assert [choice.weight for choice in group.template.choices] == [1, 2]
-        assert [warning.code for warning in found.warnings] == [Code.GROUP_UNREADABLE]
-        asked = planned(found)
-        assert desired(asked) == {}
-        assert refusals(asked) == {"nodes": "no_template"}
-        assert "WeightedCapacity 1, 2" not in group.problem
-        assert "WeightedCapacity 2" in group.problem
+        (step,) = planned(found).scale_out
+        assert (step.from_desired, step.to_desired, step.nodes) == (0, 2, 1)
 
 
 ATTRIBUTES = {"VCpuCount": {"Min": 2, "Max": 4}, "MemoryMiB": {"Min": 8192, "Max": 16384}, "AllowedInstanceTypes": ["m5.*"]}

@@ -242,6 +242,23 @@ def test_a_mixed_policy_gives_types_weights_and_markets(account: Account) -> Non
     assert [item["InstanceType"] for item in account.members()] == ["c5.large", "c5.large", TYPE]
     seen = [item for page in account.ec2.describe_instances()["Reservations"] for item in page["Instances"]]
     assert [item.get("InstanceLifecycle") for item in seen] == [None, "spot", "spot"]
+    assert [item["WeightedCapacity"] for item in account.members()] == ["2", "2", "1"]
+
+
+def test_ending_a_weighted_instance_takes_its_weight_off_desired(account: Account) -> None:
+    template = {"LaunchTemplateSpecification": {"LaunchTemplateName": "gpu"}, "Overrides": [
+        {"InstanceType": TYPE, "WeightedCapacity": "4"},
+    ]}  # fmt: skip
+    account.group(MixedInstancesPolicy={"LaunchTemplate": template}, low=3)
+    account.raise_to(7)
+    account.clock.run(limit_s=50)
+    account.raise_to(8)
+    first, second = (item["InstanceId"] for item in account.members())
+    account.groups.terminate_instance_in_auto_scaling_group(InstanceId=first, ShouldDecrementDesiredCapacity=True)
+    account.clock.run(limit_s=50)
+    assert (account.desired(), len(account.members())) == (4, 1)
+    with pytest.raises(ClientError, match="violate group's min size constraint"):
+        account.groups.terminate_instance_in_auto_scaling_group(InstanceId=second, ShouldDecrementDesiredCapacity=True)
 
 
 def test_a_suspended_group_launches_nothing(account: Account) -> None:

@@ -12,7 +12,7 @@ from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 
-from spillway_local.emulator import activities
+from spillway_local.emulator import activities, offers
 from spillway_local.emulator.activities import Activity
 from spillway_local.emulator.launches import TERMINATING, Launches
 from spillway_local.emulator.patching import Patch, patched
@@ -63,13 +63,14 @@ def _set_desired(backend: Any, name: str, desired: int) -> None:
 def _terminate(launches: Launches, backend: Any, instance_id: str, decrement: bool) -> Activity:
     group, state = _member(backend, instance_id)
     if state.lifecycle_state != TERMINATING and decrement:
-        if group.desired_capacity <= group.min_size:
+        weight = offers.weight(group, state)
+        if group.desired_capacity - weight < group.min_size:
             raise ValidationError(
                 f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without replacement will "
                 "violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower "
                 "group's min size."
             )
-        group.desired_capacity -= 1
+        group.desired_capacity -= weight
     activity = launches.end(group, state, activities.taken_by_user(launches.clock.now()))
     launches.settle(group)
     return activity

@@ -68,7 +68,7 @@ class Launches:
         machine = self._machine(group, Offer(instance_type, fields.pop("market", "on-demand")), zone)
         machine.id, machine._state = instance_id, MachineState(*_RUNNING)
         machine.launch_time = fields.pop("launched_at", self.clock.now())
-        group.instance_states.append(InstanceState(machine, IN_SERVICE, **fields))
+        self._add(group, InstanceState(machine, IN_SERVICE, **fields))
 
     def end(self, group: Any, state: Any, cause: str) -> Activity:
         """Begins to end an instance; a second call gives the activity that is under way."""
@@ -112,10 +112,15 @@ class Launches:
         machine = self._machine(group, offer, zone)
         self.pools.take(group.region, offer.instance_type, zone)
         state = InstanceState(machine, PENDING, protected_from_scale_in=group.new_instances_protected_from_scale_in)
-        group.instance_states.append(state)
+        self._add(group, state)
         cause = activities.grown(now, have, have + 1)
         activity = self.log.begin(group, now, f"Launching a new EC2 instance: {machine.id}", cause, zone)
         self.clock.call_in(self.timing.boot_s, lambda: self._booted(group, state, activity))
+
+    @staticmethod
+    def _add(group: Any, state: Any) -> None:
+        state.weighted_capacity = offers.declared_weight(group, state)
+        group.instance_states.append(state)
 
     def _machine(self, group: Any, offer: Offer, zone: str) -> Any:
         template = group.ec2_launch_template

@@ -16,6 +16,12 @@ def weight(group: Any, state: Any) -> int:
     return next((offer.weight for offer in _types(group) if offer.instance_type == state.instance_type), 1)
 
 
+def declared_weight(group: Any, state: Any) -> str | None:
+    """The WeightedCapacity that DescribeAutoScalingGroups names of an instance: in a group with weights only."""
+    overrides = (group.mixed_instances_policy or {}).get("LaunchTemplate", {}).get("Overrides") or ()
+    return str(weight(group, state)) if any(item.get("WeightedCapacity") for item in overrides) else None
+
+
 def choose(group: Any, members: list[Any], pools: Pools) -> tuple[Offer, str, str]:
     """The offer and zone of the next launch, and "" or AWS's text for why it is refused.
 

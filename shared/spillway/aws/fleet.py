@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates
+from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates, weights
 from spillway.aws.kept import Kept
 from spillway.errors import AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
@@ -170,6 +170,8 @@ def _group(
     except launch.Unreadable as error:
         problem = str(error)
         troubles = [problem]
+    by_type = {choice.instance_type: choice.weight for choice in template.choices} if template else {}
+    warm = (*group.instances, *goings_on.warm.get(group.auto_scaling_group_name, ()))
     return NodeGroup(
         region=region,
         name=group.auto_scaling_group_name,
@@ -179,8 +181,8 @@ def _group(
         zones=tuple(sorted(group.availability_zones)),
         capacity_type=found.capacity_type,
         weighted=launch.is_weighted(group),
-        instances=_instances(group.instances, machines),
-        warm=_instances((*group.instances, *goings_on.warm.get(group.auto_scaling_group_name, ())), machines, warm=True),
+        instances=_instances(group.instances, machines, by_type),
+        warm=_instances(warm, machines, by_type, warm=True),
         template=template,
         problem=problem,
         suspended=tuple(sorted(process.process_name for process in group.suspended_processes)),
@@ -197,19 +199,23 @@ def _group(
 
 
 def _instances(
-    members: Iterable[shapes.Member], machines: Mapping[str, shapes.Ec2Instance], warm: bool = False
+    members: Iterable[shapes.Member],
+    machines: Mapping[str, shapes.Ec2Instance],
+    by_type: Mapping[str, int],
+    warm: bool = False,
 ) -> tuple[Instance, ...]:
     """Of a group, or those of its warm pool, by id."""
-    found = (_instance(member, machines) for member in sorted(members, key=lambda one: one.instance_id))
+    found = (_instance(member, machines, by_type) for member in sorted(members, key=lambda one: one.instance_id))
     return tuple(instance for instance in found if instance.is_warm == warm)
 
 
-def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance]) -> Instance:
+def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance], by_type: Mapping[str, int]) -> Instance:
     machine = machines.get(member.instance_id, shapes.Ec2Instance(instance_id=member.instance_id))
+    instance_type = member.instance_type or machine.instance_type
     return Instance(
         id=member.instance_id,
         zone=member.availability_zone,
-        instance_type=member.instance_type or machine.instance_type,
+        instance_type=instance_type,
         definition=launch.definition_of(member),
         lifecycle=member.lifecycle_state,
         launched_at=machine.launch_time,
@@ -218,6 +224,7 @@ def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance])
         healthy=member.health_status.lower() == "healthy",
         private_dns=machine.private_dns_name,
         reservation=machine.capacity_reservation_id,
+        weight=weights.of_member(member.weighted_capacity, instance_type, by_type),
     )
 
 

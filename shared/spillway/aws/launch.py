@@ -18,6 +18,7 @@ from spillway.aws.shapes import (
     Override,
     TemplateReference,
 )
+from spillway.aws.weights import INSTANCES
 from spillway.model.fleet import CapacityType
 
 
@@ -25,7 +26,6 @@ class Unreadable(ValueError):
     """Why a group has no template: one sentence for people."""
 
 
-_INSTANCES = "units"  # of DesiredCapacityType
 _ONE = ("", "1")  # weights
 
 
@@ -61,8 +61,8 @@ class Option:
 class Launch:
     """`options` in the group's order of preference. `data` is the definition that the others add to.
 
-    `on_demand_share` is the part of further instances that is on-demand. `unit` is what desired counts, `problem` why the
-    group may not be asked all the same, "" if it may.
+    `on_demand_share` is the part of further instances that is on-demand. `unit` is what desired counts, `problem` why nobody
+    knows how many nodes that is, "" where it is known.
     """
 
     options: tuple[Option, ...]
@@ -70,7 +70,7 @@ class Launch:
     capacity_type: CapacityType = CapacityType.ON_DEMAND
     on_demand_share: float = 1.0
     takes_cheapest: bool = False
-    unit: str = _INSTANCES
+    unit: str = INSTANCES
     problem: str = ""
 
     @property
@@ -145,9 +145,12 @@ def of_group(group: Group, definitions: Definitions) -> Launch:
         launch = _single(definitions.configuration(name), name, definitions)
     else:
         raise Unreadable("the group names neither a launch template nor a launch configuration")
-    if group.desired_capacity_type != launch.unit:
-        problem = f"the group counts in {group.desired_capacity_type}, not in instances: set DesiredCapacityType to units"
-        launch = replace(launch, unit=group.desired_capacity_type, problem=problem)
+    launch = replace(launch, unit=group.desired_capacity_type)
+    if is_weighted(group) and launch.questions:
+        problem = (
+            "the group counts in weighted units, and nobody told which types have its attributes: what a node weighs is unknown"
+        )
+        launch = replace(launch, problem=problem)
     return replace(launch, capacity_type=CapacityType.RESERVED) if _is_reserved(group, launch.data) else launch
 
 
@@ -159,10 +162,10 @@ def definition_of(member: Member) -> str:
 
 
 def is_weighted(group: Group) -> bool:
-    """Whether its desired counts something else than instances, whatever else of it can be read."""
+    """Whether desired, min and max count something else than instances, whatever else of the group can be read."""
     policy = group.mixed_instances_policy
     overrides = policy.launch_template.overrides if policy else ()
-    return group.desired_capacity_type != _INSTANCES or any(one.weighted_capacity not in _ONE for one in overrides)
+    return group.desired_capacity_type != INSTANCES or any(one.weighted_capacity not in _ONE for one in overrides)
 
 
 def market(group: Group) -> CapacityType:
@@ -225,18 +228,12 @@ def _mixed(policy: MixedPolicy, definitions: Definitions) -> Launch:
         if override.image_id:
             data = msgspec.structs.replace(data, image_id=override.image_id)
         options += _options(override, data, _name(version), definitions)
-    weights = sorted({override.weighted_capacity for override in overrides if override.weighted_capacity not in _ONE})
-    problem = (
-        f"the group counts in weighted units (WeightedCapacity {', '.join(weights)}), not in instances: "
-        "take the weights out of its overrides"
-    )
     return Launch(
         options=tuple({option.key: option for option in reversed(options)}.values())[::-1],
         data=base.launch_template_data,
         capacity_type=CapacityType.SPOT if distribution.is_spot else CapacityType.ON_DEMAND,
         on_demand_share=distribution.on_demand_percentage_above_base_capacity / 100,
         takes_cheapest=distribution.on_demand_allocation_strategy == "lowest-price",
-        problem=problem if weights else "",
     )
 
 

@@ -72,6 +72,7 @@ class Member(Shape, frozen=True):
     protected_from_scale_in: bool = False
     launch_template: TemplateReference | None = None
     launch_configuration_name: str = ""
+    weighted_capacity: str = ""
 
 
 class Process(Shape, frozen=True):

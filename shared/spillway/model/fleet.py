@@ -21,6 +21,7 @@ class Instance(Model, frozen=True):
 
     `launched_at` comes from EC2 and is None where EC2 did not tell; `state` and `private_dns` are EC2's own, "" where not read.
     `definition` launched it, in the terms of Choice. `reservation` is the capacity reservation or block that it runs in.
+    It counts `weight` units of desired.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Instance(Model, frozen=True):
     private_dns: str = ""
     definition: str = ""
     reservation: str = ""
+    weight: int = 1
 
     @property
     def is_pending(self) -> bool:
@@ -206,6 +208,27 @@ class NodeGroup(Model, frozen=True):
     @property
     def key(self) -> str:
         return f"{self.region}/{self.name}"
+
+    @property
+    def units(self) -> int:
+        """What its members count for: their number, but where it is weighted."""
+        return sum(instance.weight for instance in self.instances if instance.is_member)
+
+    @property
+    def node_units(self) -> int:
+        """What desired is raised by for one more node: the most that any of its types weighs. Whichever Auto Scaling chooses,
+        at least as many nodes come as were asked for; of lighter types, more."""
+        choices = self.template.choices if self.template and self.weighted else ()
+        return max((choice.weight for choice in choices), default=1)
+
+    @property
+    def is_countable(self) -> bool:
+        """Whether we know how many nodes its desired stands for."""
+        return not self.weighted or (not self.problem and self.template is not None and bool(self.template.choices))
+
+    def nodes(self, units: int) -> int:
+        """How many nodes come of so many units at least."""
+        return -(-units // self.node_units)
 
     @property
     def balances_zones(self) -> bool:

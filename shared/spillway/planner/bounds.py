@@ -22,7 +22,7 @@ class Bounds:
         for live in own:
             goes = live.ends_at is not None or (live.node.name in view.draining and not live.is_leaving)
             if live.group is not None and goes:
-                self._size[live.group.key] -= 1
+                self._size[live.group.key] -= _weight(live)
         staying = [live for live in own if live not in leaving and live.node.ready]
         self._total = quantity.total({**live.node.allocatable, "nodes": 1} for live in staying)
 
@@ -31,7 +31,7 @@ class Bounds:
         if group is None:
             return None
         least = self._view.min_of(group)
-        if self._size[group.key] <= least:
+        if self._size[group.key] - _weight(live) < least:
             return Reason(code=Code.AT_MIN, text=f"node {name} stays: group {group.name} is at its min of {least}")
         short = self._below_minimum(live)
         if short:
@@ -42,7 +42,7 @@ class Bounds:
     def take(self, live: LiveNode) -> None:
         self._budgets.take(Why.EMPTY)
         if live.group is not None:
-            self._size[live.group.key] -= 1
+            self._size[live.group.key] -= _weight(live)
         for resource, amount in {**live.node.allocatable, "nodes": 1}.items():
             self._total[resource] = self._total.get(resource, 0) - amount
 
@@ -57,3 +57,8 @@ class Bounds:
             if after < floor:
                 return f"the cluster's minimum is {quantity.show(resource, floor)} {resource}"
         return ""
+
+
+def _weight(live: LiveNode) -> int:
+    """Units of its group's desired, min and max."""
+    return live.instance.weight if live.instance else 1

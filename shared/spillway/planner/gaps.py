@@ -16,16 +16,17 @@ _LATE = "the request is older than the provision time"
 
 @dataclass(frozen=True)
 class Gap:
-    """`coming` instances without an id yet, `abandoned` ones that nobody expects, and `why` not.
+    """`coming` nodes without an instance yet; `abandoned` units of desired that nobody expects to be filled, and `why` not.
 
-    `overdue` ones do not come in time, either; the open request that asked for them gives them back by itself.
+    `overdue` units do not come in time, either; the open request that asked for them gives them back by itself. A unit is an
+    instance, but in a weighted group.
     """
 
     coming: int = 0
     abandoned: int = 0
     overdue: int = 0
     why: str = ""
-    desired: int = 0  # with what open requests are about to add
+    desired: int = 0  # units, with what open requests are about to add
 
     @property
     def is_phantom(self) -> bool:
@@ -33,12 +34,11 @@ class Gap:
 
     @property
     def lost(self) -> int:
-        """What desired counts and will not be there, whoever gives it back."""
+        """Units that desired counts and that will not be there, whoever gives them back."""
         return self.abandoned + self.overdue
 
 
 def gap_of(view: View, group: NodeGroup) -> Gap:
-    members = sum(instance.is_member for instance in group.instances)
     requests = [r for r in view.memory.requests if (r.region, r.group) == (group.region, group.name)]
     owned_by_run = [r for r in requests if not r.orphan]
     ours = [r for r in owned_by_run if view.is_young(r.asked_at, group)]
@@ -51,23 +51,31 @@ def gap_of(view: View, group: NodeGroup) -> Gap:
         if r.state == RequestState.OPEN and r.asked_at > view.fleet.taken_at and view.is_young(r.asked_at, group)
     ]
     planned = _planned(group, unseen)
-    missing = max(0, group.desired - members)
-    owned = min(missing, sum(max(0, r.nodes - r.missing) for r in ours if r not in unseen))
-    overdue = min(missing - owned, sum(max(0, r.nodes - r.missing) for r in late))
+    missing = max(0, group.desired - group.units)
+    owned = min(missing, sum(_units(group, r, r.nodes - r.missing) for r in ours if r not in unseen))
+    overdue = min(missing - owned, sum(_units(group, r, r.nodes - r.missing) for r in late))
     why = _nobody(view, group, requests) if missing > owned + overdue else ""
     coming = owned if why else missing - overdue
     abandoned = missing - overdue - coming
-    return Gap(coming + planned, abandoned, overdue, why or (_LATE if overdue else ""), group.desired + planned)
+    nodes = group.nodes(coming) + group.nodes(planned)
+    return Gap(nodes, abandoned, overdue, why or (_LATE if overdue else ""), group.desired + planned)
 
 
 def _planned(group: NodeGroup, requests: list[OpenRequest]) -> int:
-    """What requests that the fleet's snapshot cannot show yet add to desired: planned, or raised since it was taken.
+    """Units that requests which the fleet's snapshot cannot show yet add to desired: planned, or raised since it was taken.
 
     A request knows the desired capacity that it leads to from the moment at which the group is about to be raised.
     """
     begun = [r for r in requests if r.to_desired > r.from_desired]
-    raised = max((r.to_desired - r.missing for r in begun), default=group.desired)
-    return max(0, raised - group.desired) + sum(r.nodes for r in requests if r not in begun)
+    raised = max((r.to_desired - _units(group, r, r.missing) for r in begun), default=group.desired)
+    return max(0, raised - group.desired) + sum(_units(group, r, r.nodes) for r in requests if r not in begun)
+
+
+def _units(group: NodeGroup, request: OpenRequest, nodes: int) -> int:
+    """What so many of its nodes count for: as they were asked for, or as they will be."""
+    raised = request.to_desired - request.from_desired
+    each = raised // max(1, request.nodes) if raised > 0 else group.node_units
+    return max(0, nodes) * each
 
 
 def _nobody(view: View, group: NodeGroup, requests: list[OpenRequest]) -> str:

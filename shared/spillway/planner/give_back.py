@@ -22,7 +22,7 @@ def give_back(view: View, gaps: Mapping[str, Gap], first: int) -> list[GiveBack]
         gap = gaps[key]
         target = max(view.min_of(group), group.desired - gap.abandoned)
         skipped = group.region in view.unknown_regions or view.policy_of(group).ignore
-        if group.weighted:
+        if not group.is_countable:
             continue  # fewer instances than desired are the rule there, and lowering it would end some
         if not gap.is_phantom or skipped or target >= group.desired or is_left_alone(view, group):
             continue

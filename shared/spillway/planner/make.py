@@ -58,7 +58,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     limits = ledger(seen, gaps)
     market_supply = supply.supply(seen, gaps, new_nodes, fit)
     market = Market(seen, demand.items(judged), market_supply, fit, dimensions)
-    desired = {key: gap.desired for key, gap in gaps.items()}
+    desired = {key: seen.groups[key].nodes(gap.desired) for key, gap in gaps.items()}
     there = {key: gap.coming + sum(i.is_member for i in seen.groups[key].instances) for key, gap in gaps.items()}
     purchase = buy(market, limits, paid(seen, there), _below_min(seen, gaps, market_supply), desired)
 
@@ -102,7 +102,9 @@ def _plan_id(found: Plan) -> str:
 def _below_min(seen: View, gaps: Mapping[str, Gap], market_supply: Supply) -> list[Source]:
     """A node for each that a group lacks to its min."""
     return [
-        source for key, source in market_supply.sources.items() for _ in range(seen.min_of(source.group) - gaps[key].desired)
+        source
+        for key, source in market_supply.sources.items()
+        for _ in range(source.group.nodes(seen.min_of(source.group) - gaps[key].desired))
     ]
 
 

@@ -116,7 +116,7 @@ class Rooms:
         return self.needs[shape_id]
 
     def _of_group(self, group: NodeGroup, gap: Gap) -> Iterator[Room]:
-        if group.template is None or group.weighted:  # nobody knows how many nodes its desired stands for
+        if group.template is None or not group.is_countable:  # nobody knows how many nodes its desired stands for
             return
         template = group.template
         for instance in sorted(group.instances, key=lambda i: i.id):

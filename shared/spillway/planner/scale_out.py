@@ -88,7 +88,7 @@ class Growth:
             region=group.region,
             group=group.name,
             from_desired=self.gaps[group.key].desired,
-            to_desired=self.gaps[group.key].desired + len(nodes),
+            to_desired=self.gaps[group.key].desired + len(nodes) * group.node_units,
             nodes=len(nodes),
             reason=self._reason(group, nodes, uncordon, served),
             uncordon=tuple(sorted(uncordon)),

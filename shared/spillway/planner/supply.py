@@ -56,7 +56,7 @@ def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit) -
     refused: dict[str, Reason] = {}
     for key, group in view.groups.items():
         reason = _refusal(view, group, gaps[key])
-        room = view.max_of(group) - gaps[key].desired
+        room = (view.max_of(group) - gaps[key].desired) // group.node_units
         if reason is not None:
             refused[key] = reason
         elif group.template is not None and room > 0:
@@ -91,12 +91,17 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, s
     yield Code.REGION_UNKNOWN, f"region {region} did not answer" if region in view.unknown_regions else ""
     unreadable = group.problem or "its template cannot be read"
     yield Code.NO_TEMPLATE, unreadable if group.problem or group.template is None else ""
+    unweighed = "it counts in weighted units, and what its types weigh is not known"
+    yield Code.NO_TEMPLATE, "" if group.is_countable else unweighed
     yield Code.SUSPENDED, "its Launch process is suspended" if "Launch" in group.suspended else ""
     yield from ownership.left_alone(view, group)
     record = passed_over(group, view.memory.unavailable, view.now)
     waits = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})" if record else ""
     yield Code.UNAVAILABLE, waits
-    yield Code.UNAVAILABLE, f"{gap.lost} nodes asked for do not come: {gap.why}" if gap.lost else ""
+    yield (
+        Code.UNAVAILABLE,
+        f"{gap.lost} {'units' if group.weighted else 'nodes'} asked for do not come: {gap.why}" if gap.lost else "",
+    )
     age_s, limit_s = view.cluster_age.total_seconds(), view.policy.max_snapshot_age_s
     old = f"the view of the cluster is {age_s:.0f} s old, more than {limit_s} s: what its pods need now is not known"
     yield Code.STALE_VIEW, old if age_s > limit_s else ""

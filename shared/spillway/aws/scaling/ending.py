@@ -29,23 +29,23 @@ def terminate(task: Task, step: ScaleIn) -> Ended:
     if not step.group:
         return _outside(step, state_of(step.region, step.instance_id))
     with leases.group(task.table, step.region, step.group, f"{task.plan.plan_id}#{step.step}#0"):
-        now = group.read(step.region, step.group)
+        now = group.read(task.table, step.region, step.group)
         member = now.instance(step.instance_id) if now else None
         if now is None or member is None:
             return _outside(step, state_of(step.region, step.instance_id))
         if _is_leaving(member):
             return Ended("ending", f"{step.instance_id} is {member.lifecycle} already")  # FC-38: never ended twice
-        may_shrink = now.desired > _floor(task, step, now)
+        may_shrink = now.desired - member.weight >= _floor(task, step, now)
         if problem := _problem(task, step, now, member.protected, may_shrink):
             return Ended("refused", problem)
         try:
             group.terminate(now, step.instance_id, decrement=may_shrink)
         except Rejected as error:
-            return _after_rejection(step, error)
+            return _after_rejection(task, step, error)
     return Ended("ending", is_new=True)
 
 
-def confirm(step: ScaleIn) -> Ended:
+def confirm(task: Task, step: ScaleIn) -> Ended:
     """What is so, also when nobody knows whether `terminate` came through: only an instance that its group keeps is refused.
 
     Raises AwsForbidden or AwsUnavailable.
@@ -53,7 +53,7 @@ def confirm(step: ScaleIn) -> Ended:
     state = state_of(step.region, step.instance_id)
     if not step.group or state in _GONE or state == "shutting-down":
         return _outside(step, state)
-    now = group.read(step.region, step.group)
+    now = group.read(task.table, step.region, step.group)
     member = now.instance(step.instance_id) if now else None
     if now and member and not _is_leaving(member):
         return Ended("refused", f"group {now.key} keeps {step.instance_id}: it is {member.lifecycle}")
@@ -101,9 +101,9 @@ def _problem(task: Task, step: ScaleIn, now: GroupNow, protected: bool, may_shri
     return ""
 
 
-def _after_rejection(step: ScaleIn, error: Rejected) -> Ended:
+def _after_rejection(task: Task, step: ScaleIn, error: Rejected) -> Ended:
     """Another call was faster: it took the group to its minimum, or ended the instance."""
-    now = group.read(step.region, step.group)
+    now = group.read(task.table, step.region, step.group)
     if now is None or now.instance(step.instance_id) is None:
         return _outside(step, state_of(step.region, step.instance_id))
     return Ended("refused", f"Auto Scaling keeps {step.instance_id} of {now.key}: {error.__cause__}")

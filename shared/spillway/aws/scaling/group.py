@@ -7,7 +7,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from spillway.aws import clients, groups
+from spillway.aws import clients, groups, weights
+from spillway.aws.scaling import following
+from spillway.aws.table import Table
 from spillway.model.fleet import Instance
 
 
@@ -53,15 +55,16 @@ class GroupNow:
         return next((instance for instance in self.instances if instance.id == instance_id), None)
 
 
-def read(region: str, name: str) -> GroupNow | None:
+def read(table: Table, region: str, name: str) -> GroupNow | None:
     """None when there is no such group. Raises AwsForbidden or AwsUnavailable."""
     raw = groups.by_name(region, [name]).get(name)
-    return of(region, raw) if raw is not None else None
+    return of(table, region, raw) if raw is not None else None
 
 
-def of(region: str, raw: Mapping[str, Any]) -> GroupNow:
+def of(table: Table, region: str, raw: Mapping[str, Any]) -> GroupNow:
     """From an item of DescribeAutoScalingGroups."""
     items = sorted(raw.get("Instances") or (), key=lambda item: str(item["InstanceId"]))
+    by_type = _weights(table, region, raw)
     instances = tuple(
         Instance(
             id=item["InstanceId"],
@@ -70,10 +73,10 @@ def of(region: str, raw: Mapping[str, Any]) -> GroupNow:
             lifecycle=item.get("LifecycleState", ""),
             protected=bool(item.get("ProtectedFromScaleIn")),
             healthy=item.get("HealthStatus", "Healthy") == "Healthy",
+            weight=weights.of_member(item.get("WeightedCapacity", ""), item.get("InstanceType", ""), by_type),
         )
         for item in items
     )
-    weights = [int(item.get("WeightedCapacity") or 1) for item in items]
     return GroupNow(
         region=region,
         name=raw["AutoScalingGroupName"],
@@ -82,16 +85,20 @@ def of(region: str, raw: Mapping[str, Any]) -> GroupNow:
         desired=raw["DesiredCapacity"],
         instances=instances,
         zones=tuple(sorted(raw.get("AvailabilityZones") or ())),
-        units=sum(weight for instance, weight in zip(instances, weights, strict=True) if instance.is_member),
-        weight=_weight(raw),
+        units=sum(instance.weight for instance in instances if instance.is_member),
+        weight=max(by_type.values(), default=1),
         suspended=frozenset(process["ProcessName"] for process in raw.get("SuspendedProcesses") or ()),
         status=raw.get("Status", ""),
     )
 
 
-def _weight(raw: Mapping[str, Any]) -> int:
+def _weights(table: Table, region: str, raw: Mapping[str, Any]) -> Mapping[str, int]:
+    """What each type weighs: by the group's overrides, or by the fleet snapshot where it counts vCPUs or memory."""
+    if raw.get("DesiredCapacityType", weights.INSTANCES) != weights.INSTANCES:
+        template = following.known_group(table, region, raw["AutoScalingGroupName"]).template
+        return {choice.instance_type: choice.weight for choice in template.choices} if template else {}
     overrides = raw.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("Overrides") or ()
-    return max((int(override.get("WeightedCapacity") or 1) for override in overrides), default=1)
+    return {override.get("InstanceType", ""): int(override.get("WeightedCapacity") or 1) for override in overrides}
 
 
 def set_desired(group: GroupNow, desired: int) -> None:

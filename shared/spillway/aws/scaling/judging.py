@@ -10,7 +10,7 @@ from spillway import clock
 from spillway.aws import failures, groups
 from spillway.aws.scaling import claiming, group, raising, returning
 from spillway.aws.scaling.group import GroupNow
-from spillway.aws.table import outcomes, requests, waits
+from spillway.aws.table import Table, outcomes, requests, waits
 from spillway.aws.tasks import Task
 from spillway.errors import AwsError, LeaseHeld
 from spillway.model.fleet import LaunchFailure, Scope
@@ -49,7 +49,7 @@ def judge(task: Task, region: str) -> Judgement:
     news = waits.news(task.table, region)
     known = {one.id: one for one in requests.of_region(task.table, region)}
     mine = [one for one in known.values() if one.plan_id == task.plan.plan_id and requests.is_live(one)]
-    seen = _look(region, mine, known)
+    seen = _look(task.table, region, mine, known)
     mine += [one for one in requests.of_plan(task.table, task.plan.plan_id) if one.region != region and _is_stuck(one)]
     found: list[returning.Returned] = []
     for request in sorted(mine, key=lambda one: (one.asked_at, one.id)):
@@ -67,11 +67,11 @@ class _Seen:
     requests: dict[str, OpenRequest]  # all plans' of the region, by id; those of this plan as they are judged
 
 
-def _look(region: str, mine: list[OpenRequest], known: dict[str, OpenRequest]) -> _Seen:
+def _look(table: Table, region: str, mine: list[OpenRequest], known: dict[str, OpenRequest]) -> _Seen:
     names = sorted({request.group for request in mine if request.state is RequestState.OPEN})
     if not names:
         return _Seen({}, {}, known)
-    found = {name: group.of(region, raw) for name, raw in groups.by_name(region, names).items()}
+    found = {name: group.of(table, region, raw) for name, raw in groups.by_name(region, names).items()}
     since = min(request.asked_at for request in mine if request.state is RequestState.OPEN)
     return _Seen(found, _failures(region, sorted(found), since), known)
 

@@ -157,7 +157,7 @@ def _raise(task: Task, request: OpenRequest) -> int:
         return 0
     step = step_of(task, request.step)
     with leases.group(task.table, request.region, request.group, request.id) as lease:
-        now = group.read(request.region, request.group)
+        now = group.read(task.table, request.region, request.group)
         of_plan = requests.of_plan(task.table, task.plan.plan_id)
         if now is None:
             _move_on(task, step, request, of_plan, lease, f"group {request.region}/{request.group} is gone")
@@ -214,22 +214,19 @@ def _write(
 ) -> int:
     bounds = task.policy.for_group(now.name)
     limit = now.max_size if bounds.max is None else min(now.max_size, bounds.max)
-    per_node = (step.to_desired - step.from_desired) / max(1, step.nodes) if request.hop == 0 else now.weight
-    room = int(max(0, limit - now.desired) / per_node)
-    nodes = min(request.nodes, room)
+    per_node = (step.to_desired - step.from_desired) // step.nodes if request.hop == 0 else now.weight
+    nodes = min(request.nodes, max(0, limit - now.desired) // per_node)
     if step.gang and nodes < request.nodes:
         nodes = 0
     why = f"group {now.key} may grow to {limit} and has {now.desired}"
     if nodes == 0:
         _move_on(task, step, request, of_plan, lease, why)
         return 0
-    whole = request.hop == 0 and nodes == step.nodes
-    units = step.to_desired - step.from_desired if whole else round(nodes * per_node)
     begun = msgspec.structs.replace(
         request,
         nodes=nodes,
         from_desired=now.desired,
-        to_desired=now.desired + units,
+        to_desired=now.desired + nodes * per_node,
         before=now.members,
         asked_at=clock.utcnow(),
     )

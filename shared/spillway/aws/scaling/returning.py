@@ -40,7 +40,7 @@ def refuse(
     next plan gives back the gap that nobody owns. Raises LeaseHeld or AwsError when nothing was written.
     """
     with leases.group(task.table, request.region, request.group, request.id) as lease:
-        now = group.read(request.region, request.group)
+        now = group.read(task.table, request.region, request.group)
         unknown = 0
         if now is not None and not now.unable_to("Launch"):  # AWS refused nothing where it launches nothing
             unknown = _remember(task, request, failures)
@@ -143,7 +143,7 @@ def _give_back(task: Task, step: GiveBack) -> int:
     if outcomes.get(task.table, task.plan.plan_id, step.step) is not None:
         return 0
     with leases.group(task.table, step.region, step.group, f"{task.plan.plan_id}#{step.step}#0"):
-        status, text, lowered = _lower_to(step, group.read(step.region, step.group))
+        status, text, lowered = _lower_to(step, group.read(task.table, step.region, step.group))
     task.conclude(step, status, text, lowered)
     return lowered
 
