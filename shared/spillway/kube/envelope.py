@@ -17,8 +17,8 @@ def envelope_of(raw: bytes) -> Envelope:
         return _envelope.decode(raw)
     except UNREADABLE:
         parts = dict(scan.members(raw))
-        if b"items" not in parts:
-            raise
+        if not parts.get(b"items", b"").startswith(b"["):
+            raise  # the first error names the field
         items = [Raw(item) for item in scan.elements(parts.pop(b"items"))]
         envelope = _envelope.decode(b"{%b}" % b",".join(b'"%b":%b' % part for part in parts.items()))
         envelope.items = items
