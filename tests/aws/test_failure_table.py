@@ -64,6 +64,31 @@ def test_ids_in_a_text_say_nothing(known: dict[str, Any]) -> None:
     assert classify(other) == meaning(known)
 
 
+WORDED_ANEW = {
+    "Your account has reached the maximum number of vCPUs for Running On-Demand Standard instances": FailureClass.VCPU_QUOTA,
+    "The limit of 32 vCPUs was exceeded by this request": FailureClass.VCPU_QUOTA,
+    "All Standard Spot Instance Requests quota of 32 vCPUs exceeded": FailureClass.SPOT_QUOTA,
+    "Quota exceeded for spot vCPUs": FailureClass.SPOT_QUOTA,
+    "The maximum number of Spot Instances has been reached": FailureClass.SPOT_QUOTA,
+    "The Spot price exceeds your maximum price": FailureClass.SPOT_PRICE,
+    "The Spot Instance was terminated because there is no longer enough capacity": FailureClass.SPOT_FULFILMENT,
+    "There is no longer enough m5.large capacity": FailureClass.CAPACITY,
+    "Limit exceeded for gp3 volumes": FailureClass.VOLUME_LIMIT,
+    "ImageId ami-0abc is not allowed by the Allowed AMIs setting of this account": FailureClass.IMAGE,
+    "This image may not be used: it is not permitted in this account": FailureClass.IMAGE,
+    "The account requires IMDSv2; set MetadataOptions HttpTokens to required": FailureClass.TEMPLATE,
+    "HttpTokensEnforced: no": FailureClass.TEMPLATE,
+    "The attribute ebsOptimized can only be set for EBS-backed images": FailureClass.TEMPLATE,
+}
+
+
+@pytest.mark.feature("FS-08")
+@pytest.mark.parametrize("text", WORDED_ANEW)
+def test_a_meaning_is_read_in_whatever_order_and_number_a_sentence_puts_it(text: str) -> None:
+    """AWS rewords its texts: these were never seen, and say what seen ones say."""
+    assert classify(text).failure is WORDED_ANEW[text]
+
+
 VAGUE = {
     FailureClass.UNKNOWN, FailureClass.CAPACITY, FailureClass.ROLE, FailureClass.STARTUP, FailureClass.TEMPLATE,
     FailureClass.UNSUPPORTED,

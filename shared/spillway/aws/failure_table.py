@@ -12,6 +12,7 @@ Sources: [D] EC2 Auto Scaling User Guide, "Troubleshoot: EC2 instance launch fai
 """
 
 from dataclasses import dataclass
+from itertools import permutations
 
 from spillway.model.fleet import CapacityType, FailureClass, Scope
 
@@ -30,12 +31,19 @@ class Row:
     market: CapacityType | None = None
 
 
+def _together(*words: str) -> str:
+    """All of them in one sentence, in whatever order it puts them."""
+    return "|".join("…".join(order) for order in permutations(words))
+
+
 _TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
 _ZONE = r"[a-z]{2}[a-z0-9-]*-\d[a-z0-9-]*"  # a name; an id (use1-az6) is not what groups call their zones
 _NAMED_TYPE = rf"\W*(?P<type>{_TYPE})"
 _A_ZONE = r"\b(?:Availability|Local|Wavelength) Zone"
 _NAMED_ZONE = rf"(?:\W*(?P<zone>{_ZONE}))?"
 _NOT_OFFERED = r"(?:not|no longer) (?:currently )?(?:supported|available|offered)"
+_QUOTA = r"\b(?:limits?|quotas?|maximum number)\b"
+_USED_UP = r"\b(?:exceed|reach)\w*"
 _MISSING = (
     r"(?:do(?:es)? not exist|doesn't exist|not found|can ?not be found|could not be found|no longer exists?|unknown|deleted)"
 )
@@ -79,12 +87,23 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        FailureClass.SPOT_PRICE,
+        Scope.GROUP,
+        codes=("SpotMaxPriceTooLow",),  # [E]
+        wordings=(
+            r"spot (?:request |bid |max(?:imum)? )*price\b…(?:\.\d+…)?\b(?:lower|less|below|too low)\b",  # [D]
+            r"\bspot price\b…\b(?:exceed|above|higher|greater)",  # [U]
+            r"\bprice-too-low\b|minimum required Spot",  # [U]
+        ),
+        market=CapacityType.SPOT,
+    ),
+    Row(
         FailureClass.SPOT_QUOTA,
         Scope.QUOTA,
         codes=("MaxSpotInstanceCountExceeded", "SpotInstanceCountLimitExceeded", "MaxSpotFleetRequestCountExceeded"),  # [E]
         wordings=(
             r"max(?:imum)? spot (?:instance|request)s? (?:count|limit|quota)",  # [O] [I]
-            r"\bspot\b…\b(?:limit|quota)\b…\bexceed|\bexceed\w*\b…\bspot\b…\b(?:limit|quota|count)\b",
+            _together(r"\bspot\b", rf"(?:{_QUOTA}|\bcount\b)", _USED_UP),
             r"\bspot (?:instance |vcpu |request )*(?:limit|quota)\b|maximum number of (?:running )?spot",
         ),
         market=CapacityType.SPOT,
@@ -94,7 +113,7 @@ ROWS: tuple[Row, ...] = (
         Scope.QUOTA,
         codes=("VcpuLimitExceeded", "InstanceLimitExceeded"),  # [E]
         wordings=(
-            r"\bvCPU\b…\b(?:limit|quota)\b",  # [I]
+            _together(r"\bvCPUs?\b", rf"(?:{_QUOTA}|\bexceed)"),  # [I]
             r"maximum number of (?:running )?(?:on-demand )?instances|more (?:running )?instances\b…\b(?:limit|quota)\b",  # [O]
             r"instance\(s\) are already running|\bexceed\w*\b…\brunning\b…\binstances",  # [D]
             r"(?:limit|quota)\b…\brunning\b…\binstances?\b|\brunning\b…\binstances?\b…\b(?:limit|quota)\b",  # [I]
@@ -106,8 +125,8 @@ ROWS: tuple[Row, ...] = (
         Scope.REGION,  # a quota of the region, whatever the group
         codes=("VolumeLimitExceeded", "MaxIOPSLimitExceeded", "VolumeIOPSLimitExceeded", "VolumeTypeLimitExceeded"),  # [E] [R]
         wordings=(
-            r"\bvolumes?\b…\b(?:limit|quota)\b…\bexceed|\bexceed\w*\b…\bvolumes?\b…\b(?:limit|quota)\b",
-            r"\bvolume limit\b|\b\bstorage (?:limit|quota)|\bIOPS (?:limit|quota)",  # [O]
+            _together(r"\bvolumes?\b", _QUOTA, _USED_UP),
+            r"\bvolume limit\b|\bstorage (?:limit|quota)|\bIOPS (?:limit|quota)",  # [O]
             r"\bmaximum (?:number|amount) of (?:EBS )?(?:volumes|volume storage|gp[23]|io[12])",
         ),
     ),
@@ -123,16 +142,6 @@ ROWS: tuple[Row, ...] = (
             r"maximum number of (?:network interfaces|addresses|elastic)",  # [E]
             r"\bdedicated hosts?\b.{0,200}\b(?:limit|quota|maximum)\b|maximum number of (?:dedicated )?hosts",  # [I]
         ),
-    ),
-    Row(
-        FailureClass.SPOT_PRICE,
-        Scope.GROUP,
-        codes=("SpotMaxPriceTooLow",),  # [E]
-        wordings=(
-            r"spot (?:request |bid |max(?:imum)? )*price\b…(?:\.\d+…)?\b(?:lower|less|below|too low)\b",  # [D]
-            r"\bprice-too-low\b|minimum required Spot",  # [U]
-        ),
-        market=CapacityType.SPOT,
     ),
     Row(
         FailureClass.ADDRESSES,
@@ -184,6 +193,7 @@ ROWS: tuple[Row, ...] = (
         codes=("UnfulfillableCapacity", "Server.SpotInstanceTermination", "Server.SpotInstanceShutdown"),  # [E] [R] [I]
         wordings=(
             r"no spot capacity\b|spot capacity\b…\b(?:not available|unavailable|insufficient)",  # [D] [I]
+            r"\bspot\b…\b(?:not|no longer) (?:enough|sufficient) (?:\S+ )?capacity",  # [U]
             r"unable to fulfill capacity",  # [I]
             r"\bcapacity-(?:not-available|oversubscribed)\b|insufficient spot",  # [U]
         ),
@@ -210,7 +220,8 @@ ROWS: tuple[Row, ...] = (
         codes=("InvalidAMIID", "InvalidAMIName", "InvalidAMIAttributeItemValue", "InvalidImageId", "ImageNotFound"),  # [E]
         wordings=(
             rf"\b(?:AMI|image)s?\b…{_MISSING}",  # [D] [I]
-            r"not authorized for images",  # [I]
+            r"not authorized for images|\ballowed (?:AMI|image)s?\b",  # [I] [E]
+            r"\b(?:AMI|image)\b…\bnot (?:allowed|permitted)",  # [E]
             r"\b(?:AMI|image)\b…\b(?:pending|not available|unavailable|disabled|deprecated|invalid|deregistered)\b",  # [D] [I]
             r"\barchitecture\b…\b(?:match|support|compatible)",  # [D] [E]
             r"virtualization type|paravirtual|\bENA\b|boot mode|\bUEFI\b|\bHVM\b",  # [I]
@@ -305,17 +316,21 @@ ROWS: tuple[Row, ...] = (
             "InvalidLaunchTemplateId", "InvalidLaunchTemplateName", "InvalidLaunchTemplateId.VersionNotFound",
             "InvalidUserData", "InvalidDevice", "AttachmentLimitExceeded",
             "PrivateIpAddressLimitExceeded", "InvalidInstanceType", "MissingParameter", "InvalidTenancy",
-            "InvalidHostID", "InvalidHostId",
+            "InvalidHostID", "InvalidHostId", "HttpTokensEnforced",
         ),  # [E]
         wordings=(
-            rf"launch (?:template|configuration)s?\b…(?:{_MISSING}|\binvalid\b|fully-formed|version|not authorized)",  # [I]
+            rf"launch (?:template|configuration)s?\b…(?:{_MISSING}|\binvalid\b|fully-formed|version)",  # [I]
+            r"launch (?:template|configuration)s?\b…\bnot (?:authorized|available)",  # [I]
             r"(?:invalid|unsupported) (?:launch template|user ?data|device name|block device|instance type|parameter)",  # [D]
             r"invalid availability zone",
             r"device name\b|block device|virtualName|\bdeviceName\b|\buser ?data\b",  # [D]
             r"volume of size\b|\bvolume (?:size|type|iops)\b|\biops\b",  # [I]
             r"\bparameter\b…\b(?:invalid|required|missing|not (?:valid|supported|recognized))",  # [E]
+            r"\binvalid (?:\S+ )?value\b|\bbad[- ]parameters\b",  # [I] [U]
             r"\bmay not be specified|can ?not be specified|must (?:be specified|specify)",  # [E]
-            rf"\binstance types?\b…(?:{_MISSING}|\b(?:invalid|not valid)\b)",  # [I]
+            r"\bcan only be (?:used|specified|set|modified|changed)\b",  # [I]
+            rf"\binstance ?types?\b…(?:{_MISSING}|\b(?:invalid|not valid)\b)",  # [I]
+            r"\bIMDSv[12]\b|\bhttpTokens\b|\bmetadata options?\b",  # [U] what the account asks of instance metadata
         ),
     ),
     Row(
@@ -327,7 +342,8 @@ ROWS: tuple[Row, ...] = (
         ),  # [E] [R] [I]
         wordings=(
             r"insufficient (?:\S+ )?capacity|\bhost\b…\bsufficient capacity",  # [O] [I]
-            r"(?:do not|does not|don't) (?:currently )?have (?:sufficient|enough)\b…\bcapacity|not enough (?:\S+ )?capacity",
+            r"(?:do not|does not|don't) (?:currently )?have (?:sufficient|enough)\b…\bcapacity",
+            r"\b(?:not|no longer) (?:enough|sufficient) (?:\S+ )?capacity",  # [U]
             r"\bout of capacity\b|capacity (?:is )?(?:currently )?(?:not available|unavailable)",
         ),
     ),
