@@ -108,7 +108,7 @@ def _take(table: Table, ours: Callable[[], Ours], said: Said) -> tuple[Metric, .
 
 
 def _note(table: Table, ours: Callable[[], Ours], said: Said) -> tuple[Metric, ...]:
-    """Instances end in hundreds, also by our own hand: for those one plan a minute is asked for, for a warning one at once."""
+    """Instances may end in hundreds: for those one plan a minute is asked for, for a warning one at once."""
     notice = notices.of_event(said.kind, said.region, said.time, said.detail)
     if notice is None or (notice.region, notice.subject) not in ours().subjects or not told.put(table, notice):
         return (Metric.EVENTS_DROPPED,)

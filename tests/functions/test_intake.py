@@ -259,6 +259,16 @@ def test_an_instance_that_ends_is_told_to_the_next_plan_which_is_made_now(world:
 
 
 @pytest.mark.feature("EV-07")
+def test_an_instance_that_we_ended_ourselves_is_no_news(world: World) -> None:
+    known(world)
+    notices.put(world.table, Notice(region=HOME, subject="i-1", told=Told.ENDED, at=NOW))
+    deliver(world, told(STATE, instance_id="i-1", state="shutting-down"))
+
+    assert [one.told for one in notices.known(world.table)] == [Told.ENDED]
+    assert list(world.table.query(keys.EVENT)) == []
+
+
+@pytest.mark.feature("EV-07")
 def test_instances_that_end_in_one_minute_ask_for_one_plan(world: World) -> None:
     known(world)
     deliver(world, *(told(STATE, f"e{n}", f"2026-01-01T12:00:{n:02}Z", instance_id="i-1", state="stopped") for n in range(9)))

@@ -7,8 +7,9 @@ import pytest
 
 from spillway.aws import clients
 from spillway.aws.scaling import group as groups
-from spillway.aws.table import leases, outcomes, settings
+from spillway.aws.table import leases, notices, outcomes, settings
 from spillway.errors import EventError, LeaseHeld, NotFound, PlanStale, Stopped
+from spillway.model.memory import Notice, Told
 from spillway.model.plan import Why
 from tests.workflow.world import HOME, REFUSE_S, World, grow, leave, lower, open_world
 
@@ -66,6 +67,16 @@ def test_a_group_at_its_minimum_keeps_the_instance(world: World) -> None:
 
 
 @pytest.mark.feature("EV-07")
+def test_that_we_ended_it_is_written_down_until_the_fleet_snapshot_shows_it(world: World) -> None:
+    world.group(desired=3)
+    gone = world.members()[0]
+    world.plan(leave(1, gone))
+    terminate(world)
+
+    assert list(notices.known(world.table)) == [Notice(region=HOME, subject=gone, told=Told.ENDED, at=world.clock.now)]
+
+
+@pytest.mark.feature("EV-07")
 def test_what_aws_takes_in_any_case_is_ended_and_replaced_where_the_group_is_at_its_minimum(world: World) -> None:
     world.group(desired=2, low=2)
     gone = world.members()[0]
@@ -78,6 +89,7 @@ def test_what_aws_takes_in_any_case_is_ended_and_replaced_where_the_group_is_at_
     world.clock.pass_s(31)
     assert confirm(world)["status"] == "gone"
     assert (world.desired(), len(world.members())) == (2, 2)
+    assert list(notices.known(world.table)) == [], "its group replaces it"
 
 
 def test_the_policys_minimum_holds_too(world: World) -> None:

@@ -72,6 +72,13 @@ def test_an_instance_that_we_end_ourselves_is_not_taken_for_one_that_its_group_r
 
 
 @pytest.mark.feature("EV-07")
+def test_an_instance_that_we_ended_since_the_fleet_was_seen_has_gone_with_its_share_of_desired() -> None:
+    plan = plan_for(*busy(max_size=1), pod("p", cpu="3"), memory=told(notice(Told.ENDED)))
+    assert (plan.summary.pods_on_coming_nodes, desired(plan)) == (0, {"g": 1})
+    assert [(step.from_desired, step.to_desired) for step in plan.scale_out] == [(0, 1)]
+
+
+@pytest.mark.feature("EV-07")
 def test_a_machine_that_ec2_has_ended_and_its_group_not_yet_noticed_is_no_room() -> None:
     stopped = group("g", instances=[instance("n1", state="stopped")], max_size=1)
     plan = plan_for(node("n1"), stopped, pod("p", cpu="3"))

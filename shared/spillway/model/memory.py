@@ -101,14 +101,17 @@ class Drain(Model, frozen=True):
 
 class Told(StrEnum):
     GONE = "gone"  # the instance stops or ends
+    ENDED = "ended"  # we ended the instance, and its group's desired went down with it
     ENDS = "ends"  # AWS takes the instance
     DELIVERED = "delivered"  # the capacity block has begun
     EXPIRES = "expires"  # the capacity block is about to end
 
 
 class Notice(Model, frozen=True):
-    """What an event told at `at` of an instance or a capacity block, whose id is `subject`. `ends_at`: of the instance its end,
-    of a block the end of the reservation; None where nothing is to end."""
+    """What an event, or a task of ours, told at `at` of an instance or a capacity block, whose id is `subject`.
+
+    `ends_at` is the end of the instance, or of the reservation; None where nothing is to end.
+    """
 
     region: str
     subject: str

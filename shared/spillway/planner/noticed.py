@@ -23,7 +23,7 @@ Subject = tuple[str, str]
 def applied(fleet: FleetSnapshot, notices: Iterable[Notice], ours: frozenset[str]) -> FleetSnapshot:
     """Instances that EC2 has ended are no members any more, and blocks begin and end as events told.
 
-    `ours` are instances that we are ending: their groups replace none of them.
+    `ours` are instances of nodes that a run of ours is draining: their groups replace none of them.
     """
     news = {(one.region, one.subject): one for one in notices if one.at > fleet.taken_at}
     return msgspec.structs.replace(
@@ -54,15 +54,18 @@ def ends(fleet: FleetSnapshot, notices: Iterable[Notice], now: datetime) -> dict
 
 
 def _group(group: NodeGroup, news: Mapping[Subject, Notice], ours: frozenset[str]) -> NodeGroup:
-    gone = {one.id for one in group.instances if one.id not in ours and _is_gone(one, news.get((group.region, one.id)))}
-    if not gone:
+    told = {one.id: notice.told for one in group.instances if (notice := news.get((group.region, one.id))) and one.is_member}
+    ended = {id_ for id_, word in told.items() if word is Told.ENDED}
+    gone = {one.id for one in group.instances if one.id not in ours and _is_gone(one, told.get(one.id))}
+    if not ended | gone:
         return group
-    members = (msgspec.structs.replace(one, lifecycle=_LEAVES) if one.id in gone else one for one in group.instances)
-    return msgspec.structs.replace(group, instances=tuple(members))
+    members = (msgspec.structs.replace(one, lifecycle=_LEAVES) if one.id in ended | gone else one for one in group.instances)
+    weight = sum(one.weight for one in group.instances if one.id in ended)
+    return msgspec.structs.replace(group, desired=group.desired - weight, instances=tuple(members))
 
 
-def _is_gone(instance: Instance, notice: Notice | None) -> bool:
-    return instance.is_member and (instance.state in _ENDED or (notice is not None and notice.told is Told.GONE))
+def _is_gone(instance: Instance, told: Told | None) -> bool:
+    return instance.is_member and (instance.state in _ENDED or told is Told.GONE)
 
 
 def _ceiling(ceiling: Ceiling, notice: Notice | None) -> Ceiling:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from spillway import clock
 from spillway.aws import clients
 from spillway.aws.scaling import group
 from spillway.aws.scaling.group import GroupNow, Rejected
-from spillway.aws.table import leases
+from spillway.aws.table import leases, notices
 from spillway.aws.tasks import Task
 from spillway.model.fleet import Instance
+from spillway.model.memory import Notice, Told
 from spillway.model.plan import ScaleIn, Why
 
 _GONE = ("terminated", "")  # "": EC2 no longer knows the id
@@ -42,6 +44,9 @@ def terminate(task: Task, step: ScaleIn) -> Ended:
             group.terminate(now, step.instance_id, decrement=may_shrink)
         except Rejected as error:
             return _after_rejection(task, step, error)
+        if may_shrink:  # until the fleet snapshot shows it; else EC2's own word on it would look like a loss
+            ended = Notice(region=step.region, subject=step.instance_id, told=Told.ENDED, at=clock.utcnow())
+            notices.put(task.table, ended)
     return Ended("ending", is_new=True)
 
 
