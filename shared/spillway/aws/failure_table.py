@@ -190,11 +190,11 @@ ROWS: tuple[Row, ...] = (
     Row(
         FailureClass.SPOT_FULFILMENT,
         Scope.OFFERING,
-        codes=("UnfulfillableCapacity", "Server.SpotInstanceTermination", "Server.SpotInstanceShutdown"),  # [E] [R] [I]
+        codes=("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown"),  # [R]
         wordings=(
             r"no spot capacity\b|spot capacity\b…\b(?:not available|unavailable|insufficient)",  # [D] [I]
             r"\bspot\b…\b(?:not|no longer) (?:enough|sufficient) (?:\S+ )?capacity",  # [U]
-            r"unable to fulfill capacity",  # [I]
+            r"\bspot request\b…\bnot fulfilled\b|\bno (?:more )?unused capacity",  # [U] [I]
             r"\bcapacity-(?:not-available|oversubscribed)\b|insufficient spot",  # [U]
         ),
         market=CapacityType.SPOT,
@@ -327,7 +327,8 @@ ROWS: tuple[Row, ...] = (
             r"volume of size\b|\bvolume (?:size|type|iops)\b|\biops\b",  # [I]
             r"\bparameter\b…\b(?:invalid|required|missing|not (?:valid|supported|recognized))",  # [E]
             r"\binvalid (?:\S+ )?value\b|\bbad[- ]parameters\b",  # [I] [U]
-            r"\bmay not be specified|can ?not be specified|must (?:be specified|specify)",  # [E]
+            r"\bmay not be specified|can ?not be specified|must (?:be specified|specify|contain)",  # [E]
+            r"\bfleet config(?:uration)?\b…\b(?:invalid|duplicate|unsupported)",  # [I]
             r"\bcan only be (?:used|specified|set|modified|changed)\b",  # [I]
             rf"\binstance ?types?\b…(?:{_MISSING}|\b(?:invalid|not valid)\b)",  # [I]
             r"\bIMDSv[12]\b|\bhttpTokens\b|\bmetadata options?\b",  # [U] what the account asks of instance metadata
@@ -373,6 +374,13 @@ ROWS: tuple[Row, ...] = (
 
 GENERAL: tuple[Row, ...] = (
     Row(FailureClass.CAPACITY, Scope.OFFERING, codes=("InsufficientInstanceCapacity", "InsufficientCapacity")),
+    Row(
+        FailureClass.SPOT_FULFILMENT,
+        Scope.OFFERING,
+        codes=("UnfulfillableCapacity",),  # [E] [I] a fleet ends with it whatever it was that stood in the way
+        wordings=(r"unable to fulfill capacity",),  # [I]
+        market=CapacityType.SPOT,
+    ),
     Row(FailureClass.ADDRESSES, Scope.GROUP, codes=("InsufficientAddressCapacity",)),
     Row(
         FailureClass.OTHER_QUOTA,
