@@ -247,15 +247,21 @@ class TestAllocatable:
         assert found.allocatable == {"cpu": 4000, "memory": 16 * GIB, "pods": 110}
         assert found.labels["node.kubernetes.io/instance-type"] == "x9.large"
 
-    def test_a_tag_that_is_no_quantity_is_named_and_passed_over(self) -> None:
-        tags = {NODE_TEMPLATE + "resources/cpu": "many"}
+    @pytest.mark.feature("FS-04")
+    @pytest.mark.parametrize("text", ["many", "-5", "NaN"])
+    def test_a_tag_that_is_no_amount_is_named_and_passed_over(self, text: str) -> None:
+        tags = {NODE_TEMPLATE + "resources/cpu": text}
 
         snapshot = fleet.reduce(CLUSTER, "us-east-1", NOW, {"us-east-1": region(group(tags=tags))})
 
         assert snapshot.groups[0].template is not None
+        assert snapshot.groups[0].template.allocatable["cpu"] == 1930
         (warning,) = snapshot.warnings
         assert warning.code is Code.GROUP_UNREADABLE
-        assert "group us-east-1/g: tag k8s.io/cluster-autoscaler/node-template/resources/cpu is passed over" in warning.text
+        assert (
+            f"group us-east-1/g: tag k8s.io/cluster-autoscaler/node-template/resources/cpu is passed over: '{text}'"
+            in warning.text
+        )
 
 
 def _allocatable(item: dict[str, Any]) -> Resources:

@@ -72,12 +72,15 @@ def taints_of_tags(tags: Mapping[str, str]) -> tuple[dict[tuple[str, str], Taint
 
 
 def resources_of_tags(tags: Mapping[str, str]) -> tuple[Resources, list[str]]:
-    """`node-template/resources/<name>` = quantity, the allocatable of a new node; a sentence for each that is none."""
+    """`node-template/resources/<name>` = quantity, the allocatable of a new node; a sentence for each that can be none."""
     found: dict[str, int] = {}
     problems: list[str] = []
     for name, text in _below("resources/", tags).items():
         try:
-            found[name] = quantity.amount(name, text)
+            amount = quantity.amount(name, text)
+            if amount < 0:
+                raise quantity.QuantityError(text, "is below 0")
+            found[name] = amount
         except quantity.QuantityError as error:
             problems.append(f"tag {TEMPLATE}resources/{name} is passed over: {error}")
     return found, problems
