@@ -77,15 +77,20 @@ def test_a_mixed_market_counts_by_its_shares() -> None:
     assert price(answers(0, OnDemandBaseCapacity=1)) == 0.10
 
 
-def test_a_price_that_is_no_number_is_named_and_passed_over() -> None:
-    odd = answers(0, (spot("m5.large", "dear"), spot("m6i.large", "0.04"))) | {"OnDemandPrices": {"m5.large": "a lot"}}
+@pytest.mark.feature("FS-09")
+@pytest.mark.parametrize("text", ["dear", "NaN", "inf", "1e400", "-1"])
+def test_a_price_that_is_no_number_from_0_up_is_named_and_the_shipped_one_stands_in(text: str) -> None:
+    odd = answers(0, (spot("m5.large", text), spot("m6i.large", "0.04"))) | {"OnDemandPrices": {"m5.large": text}}
 
     snapshot = fleet.reduce(CLUSTER, "us-east-1", NOW, {"us-east-1": odd})
 
     assert [warning.text for warning in snapshot.warnings] == [
-        "region us-east-1: OnDemandPrices: the price of m5.large is no number: 'a lot'",
-        "region us-east-1: SpotPriceHistory: the price of ('m5.large', 'us-east-1a') is no number: 'dear'",
+        f"region us-east-1: OnDemandPrices: the price of m5.large is no number from 0 up: {text!r}",
+        f"region us-east-1: SpotPriceHistory: the price of ('m5.large', 'us-east-1a') is no number from 0 up: {text!r}",
     ]
+    first, second = snapshot.groups[0].offerings
+    assert (first.on_demand_usd_h, first.spot_usd_h, first.shipped) == (prices.shipped()["m5.large"], {}, True)
+    assert second.spot_usd_h == {"us-east-1a": 0.04}
 
 
 def test_the_shipped_table_names_its_source() -> None:

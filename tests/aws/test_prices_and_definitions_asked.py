@@ -81,6 +81,15 @@ def test_a_type_without_a_price_is_asked_for_again_after_an_hour(account: Accoun
     assert market.on_demand_prices(HOME, ["m5.large"]) == {"m5.large": 0.1}
 
 
+@pytest.mark.feature("FS-09")
+@pytest.mark.parametrize("item", [product("NaN"), product("inf"), product("-1"), product("free"), "{", '{"product": {}}'])
+def test_an_item_of_the_price_list_without_a_price_from_0_up_takes_no_other_with_it(pricing: Stubber, item: str) -> None:
+    pricing.add_response("get_products", {"PriceList": [product("0.2", "c5.large")]})
+    pricing.add_response("get_products", {"PriceList": [item]})
+
+    assert market.on_demand_prices(HOME, ["c5.large", "m5.large"]) == {"c5.large": 0.2}
+
+
 def test_of_many_types_the_whole_list_of_the_region_is_read_in_pages(pricing: Stubber) -> None:
     names = [f"m{number}.large" for number in range(market.LISTED_FROM)]
     pages = [[product("0.1", name) for name in names[:-2]], [product("0.2", names[-2]), product("9", "x9.large")]]

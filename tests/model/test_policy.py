@@ -40,6 +40,25 @@ def test_every_wrong_field_is_named_at_once() -> None:
     }
 
 
+@pytest.mark.feature("FS-09")
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_a_number_without_end_or_without_a_value_is_a_wrong_field(number: float) -> None:
+    """YAML has both, as `.inf` and `.nan`."""
+    document: dict[str, object] = {
+        "prices": {"on_demand": {"m5.large": number}, "discount_percent": {"m5.*": number}},
+        "scale_out": {"headroom": {"percent": {"cpu": number}}},
+        "scale_in": {"utilisation_threshold": number},
+        "drain": {"settle_s": number},
+    }
+    assert wrong_fields(document) == {
+        "prices.on_demand.m5.large",
+        "prices.discount_percent.m5.*",
+        "scale_out.headroom.percent.cpu",
+        "scale_in.utilisation_threshold",
+        "drain.settle_s",
+    }
+
+
 def test_a_misspelt_field_of_a_group_is_found_when_the_policy_is_read_and_not_when_the_group_is_met() -> None:
     assert wrong_fields({"groups": {"gpu-*": {"scale_in": {"idle": 60}}}}) == {"groups.gpu-*.scale_in.idle"}
 

@@ -1,5 +1,7 @@
 """The packing itself, on plain numbers."""
 
+import pytest
+
 from spillway.planner.amounts import Need
 from spillway.planner.pack import Limiter, Offer, pack
 
@@ -35,6 +37,14 @@ def test_an_offer_without_room_leaves_the_rest_to_the_next() -> None:
 def test_what_fits_nowhere_is_left() -> None:
     found = pack([need(1), need(9)], [5, 2], [offer(4, price=1.0, items=(0,))])
     assert found.left == [0, 2]
+
+
+@pytest.mark.feature("FS-09")
+@pytest.mark.parametrize("price", [float("inf"), float("nan"), float("-inf"), -1.0, 0.0])
+def test_an_offer_whose_price_compares_with_no_other_is_not_opened_and_the_packing_ends(price: float) -> None:
+    found = pack([need(1), need(2)], [5, 1], [offer(4, price=price), offer(1, price=0.3, items=(0,))])
+    assert {batch.offer: batch.times for batch in found.batches} == {1: 5}
+    assert found.left == [0, 1]
 
 
 def test_a_limit_truncates() -> None:

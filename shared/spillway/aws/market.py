@@ -10,6 +10,8 @@ from spillway import clock
 from spillway.aws import clients, parallel
 from spillway.aws.kept import Kept
 from spillway.aws.memo import Memo
+from spillway.aws.prices import price_of
+from spillway.telemetry import logger
 
 PRICING_REGION = "us-east-1"  # the Pricing API answers for all regions, in three of them only
 LISTED_FROM = 20
@@ -128,12 +130,17 @@ class _Priced(msgspec.Struct):
 
     @property
     def usd_h(self) -> float | None:
-        prices = [
-            float(dimension.price_per_unit["USD"])
+        """The dearest; None where it has no price in USD, or one that is none."""
+        texts = [
+            dimension.price_per_unit["USD"]
             for term in self.terms.on_demand.values()
             for dimension in term.price_dimensions.values()
             if "USD" in dimension.price_per_unit
         ]
+        prices = [price for text in texts if (price := price_of(text)) is not None]
+        if len(prices) < len(texts):
+            logger.warning(f"the price list has no number from 0 up for {self.product.attributes.instance_type}: {texts}")
+            return None
         return max(prices, default=None)
 
 
@@ -163,4 +170,8 @@ def _priced(region: str, **narrower: str) -> Iterator[_Priced]:
     }
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
     for page in clients.pages("pricing", PRICING_REGION, "get_products", ServiceCode="AmazonEC2", Filters=filters):
-        yield from (msgspec.json.decode(text, type=_Priced) for text in page["PriceList"])
+        for text in page["PriceList"]:
+            try:
+                yield msgspec.json.decode(text, type=_Priced)
+            except msgspec.DecodeError as error:  # of one type, which then has the price that comes with Spillway
+                logger.warning(f"an item of the price list of {region} is not as AWS documents it: {error}: {text[:200]}")

@@ -15,6 +15,14 @@ from spillway.model.market import Offering
 from spillway.planner.prices import expected
 
 
+def price_of(value: object) -> float | None:
+    """USD, from a number or its text; None for what is no price: no number, one without end, or below 0."""
+    try:
+        return msgspec.convert(value, shapes.Amount, strict=False)
+    except msgspec.ValidationError:
+        return None
+
+
 class _Table(msgspec.Struct, frozen=True):
     prices: dict[str, float]
 
@@ -72,8 +80,8 @@ K = TypeVar("K")
 def _numbers(values: Mapping[K, Any], what: str, problems: list[str]) -> dict[K, float]:
     found: dict[K, float] = {}
     for key, value in values.items():
-        try:
-            found[key] = float(value)
-        except (TypeError, ValueError):
-            problems.append(f"{what}: the price of {key} is no number: {value!r}")
+        if (price := price_of(value)) is None:
+            problems.append(f"{what}: the price of {key} is no number from 0 up: {value!r}")
+        else:
+            found[key] = price
     return found

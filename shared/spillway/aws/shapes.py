@@ -6,9 +6,12 @@ Names and defaults: botocore's service models autoscaling 2011-01-01, ec2 2016-1
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+"""From 0 up and with an end: AWS's JSON may hold NaN and Infinity, which no sum or comparison comes out of."""
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):

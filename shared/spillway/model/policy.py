@@ -47,7 +47,7 @@ Expander = Literal["least-waste", "most-pods", "least-nodes", "priority", "price
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 S = TypeVar("S", bound=_Section)

@@ -10,7 +10,8 @@ No clock and no randomness: ties end by index, and the work is bounded by counts
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 from spillway.planner.amounts import Need, most, subtract
 
@@ -57,7 +58,11 @@ class Limiter:
 def pack(
     needs: Sequence[Need], counts: Sequence[int], offers: Sequence[Offer], limiter: Callable[[], Limiter] = Limiter
 ) -> Packing:
-    """The cheapest of several runs among those that leave the fewest pods. `limiter` is made anew for each run."""
+    """The cheapest of several runs among those that leave the fewest pods. `limiter` is made anew for each run.
+
+    An offer without a price, above 0 and finite, cannot be compared with another: it is not opened.
+    """
+    offers = [offer if 0 < offer.price < inf else replace(offer, items=()) for offer in offers]
     values = _least_cost(needs, offers)
     best, spent = Packing(left=list(counts)), 0
     for number in range(ROUNDS):
