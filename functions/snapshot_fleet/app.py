@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from spillway import clock
@@ -47,10 +48,14 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
 
 
 def _previous(table: Table) -> FleetSnapshot | None:
-    """What we knew last, for a region that is silent now; None at the first run."""
+    """What we knew last, for a region that is silent now; None at the first run, or where it does not read: then the view of
+    now takes its place."""
     try:
         return snapshots.latest_fleet(table)
     except NotFound:
+        return None
+    except msgspec.MsgspecError as error:
+        logger.warning(f"what the last read stored does not read, and is taken for nothing: {error}")
         return None
 
 

@@ -4,12 +4,15 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from math import nan
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec import ValidationError
+from msgspec.structs import replace
 
 from functions.snapshot_fleet import app
 from spillway import telemetry
@@ -18,6 +21,7 @@ from spillway.aws.table import snapshots
 from spillway.env import env
 from spillway.errors import AwsForbidden, AwsUnavailable, EventError, NotFound
 from spillway.model.fleet import CapacityType, FailureClass, FleetSnapshot
+from spillway.model.market import Offering
 from spillway.model.reason import Code
 from tests.aws.account import HOME, WEST, Account, open_account
 from tests.aws.answers import CLUSTER, NOW, OURS, activity, mixed
@@ -119,6 +123,18 @@ def test_a_region_that_fails_is_unknown_keeps_its_groups_and_stops_no_other(
         error(WEST, "autoscaling:DescribeAutoScalingGroups", "no" if code == "AccessDenied" else f"{code}: no")
     )
     assert [group.key for group in found.groups] == ["us-east-1/more", "us-east-1/workers", "us-west-2/workers"]
+
+
+@pytest.mark.feature("FS-09")
+def test_a_stored_view_that_does_not_read_is_taken_for_none_and_replaced(account: Account) -> None:
+    """A price that is no number was one such: it is stored as null."""
+    spoilt = replace(run(account).groups[0], offerings=(Offering(instance_type="m5.large", vcpus=2, spot_usd_h={"a": nan}),))
+    snapshots.store_fleet(account.table, replace(run(account), groups=(spoilt,)))
+    with pytest.raises(ValidationError):
+        snapshots.latest_fleet(account.table)
+    account.pass_s(60)
+
+    assert [group.key for group in run(account).groups] == ["us-east-1/workers", "us-west-2/workers"]
 
 
 @pytest.mark.feature("FS-01")
