@@ -15,7 +15,7 @@ from moto.eks.models import eks_backends
 
 from functions.snapshot_fleet import app
 from spillway import planner
-from spillway.aws import clients, market, reader
+from spillway.aws import clients, market, memo, reader
 from spillway.aws.table import snapshots
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
@@ -29,7 +29,7 @@ from spillway_local.emulator.autoscaling import autoscaling
 from spillway_local.emulator.launches import Launches
 from tests.aws import botocore_shapes
 from tests.aws.account import HOME, Account, open_account
-from tests.aws.answers import CLUSTER, NOW, group, member, region
+from tests.aws.answers import CLUSTER, NOW, OURS, group, member, region
 from tests.builders import cluster, pod
 
 LIFECYCLES = [
@@ -291,6 +291,29 @@ class TestOwners:
         assert found.groups[0].template is not None
         (text,) = [one.text for one in found.warnings if one.code is Code.PERMISSION]
         assert f"IAM does not allow autoscaling:{action}" in text
+
+    @pytest.mark.feature("SI-17")
+    def test_where_they_cannot_be_read_those_of_before_hold_and_of_a_new_group_they_are_unknown(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        action = {"AutoScalingGroupName": "g", "ScheduledActionName": "night", "Recurrence": "0 20 * * *"}
+        with told(group(), ScalingPolicies=[policy("cpu")], ScheduledUpdateGroupActions=[action]) as account:
+            before = only(account)
+            memo.clear()
+            refuse(monkeypatch, "Throttling", "describe_policies")
+            refuse(monkeypatch, "AccessDenied", "describe_scheduled_actions")
+            clients.client("autoscaling", HOME).create_auto_scaling_group(
+                AutoScalingGroupName="new", MinSize=0, MaxSize=1, AvailabilityZones=["us-east-1a"],
+                LaunchTemplate={"LaunchTemplateName": "g-nodes"},
+                Tags=[{"Key": key, "Value": ""} for key in OURS],
+            )  # fmt: skip
+            read(account)
+            known, new = read(account).groups
+
+        assert before.scaling_policies
+        assert before.scheduled_actions
+        assert (known.scaling_policies, known.scheduled_actions) == (before.scaling_policies, before.scheduled_actions)
+        assert (known.unknown_owners, new.unknown_owners) == ((), ("scaling policies", "scheduled actions"))
 
     @pytest.mark.feature("FS-06")
     def test_an_item_that_does_not_read_is_named_and_the_others_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:

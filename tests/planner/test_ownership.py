@@ -203,6 +203,28 @@ def test_strict_ownership_tells_pods_who_has_the_group() -> None:
     )
 
 
+@pytest.mark.feature("SI-17")
+def test_strict_ownership_refuses_a_group_whose_owners_nobody_knows_out_and_in() -> None:
+    one = node("n")
+    dark = group("dark", nodes=[one], unknown_owners=("scaling policies", "scheduled actions"))
+
+    grows = plan_for(one, pod(cpu="3", count=2), dark, rules=STRICT)
+    shrinks = plan_for(one, dark, rules=STRICT, idle_since=YESTERDAY)
+
+    assert refusals(grows) == {"dark": "other_owner"}
+    assert kept(shrinks) == {"n": "other_owner"}
+    assert "its scaling policies and scheduled actions are not known, and the policy's strict_ownership is on" in (
+        shrinks.kept[0].reason.text
+    )
+
+
+@pytest.mark.feature("SI-17")
+def test_a_group_whose_owners_nobody_knows_is_used_unless_ownership_is_strict() -> None:
+    plan = plan_for(pod(), group("dark", unknown_owners=("scaling policies",)))
+
+    assert desired(plan) == {"dark": 1}
+
+
 IDLE_OWNERS: dict[str, dict[str, Any]] = {
     "policy is disabled": {"scaling_policies": (ScalingPolicy(name="off", enabled=False),)},
     "policy forecasts only": {"scaling_policies": (ScalingPolicy(name="look", kind="PredictiveScaling", forecasts_only=True),)},

@@ -265,9 +265,9 @@ def _state(answers: Answers, catalogue: templates.Catalogue) -> tuple[state.Stat
     pools = answers.get("WarmPools", {})
     return state.read(
         pools if isinstance(pools, Mapping) else {},
-        None if _problem(answers, "InstanceRefreshes") else _items(answers, "InstanceRefreshes"),
-        _items(answers, "ScalingPolicies"),
-        _items(answers, "ScheduledUpdateGroupActions"),
+        _items_or_none(answers, "InstanceRefreshes"),
+        _items_or_none(answers, "ScalingPolicies"),
+        _items_or_none(answers, "ScheduledUpdateGroupActions"),
         catalogue.nodegroups,
     )
 
@@ -277,8 +277,8 @@ def _ceilings(region: str, answers: Answers, previous: FleetSnapshot | None) -> 
     members = answers.get("CapacityReservationGroups", {})
     return ceilings.read(
         region,
-        None if _problem(answers, "Quotas") else _items(answers, "Quotas"),
-        None if _problem(answers, "MetricDataResults") else _items(answers, "MetricDataResults"),
+        _items_or_none(answers, "Quotas"),
+        _items_or_none(answers, "MetricDataResults"),
         None if _problem(answers, "CapacityReservations") else answers.get("CapacityReservations"),
         members if isinstance(members, Mapping) else {},
         before,
@@ -293,6 +293,11 @@ def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str
 def _items(answers: Answers, key: str) -> list[Any]:
     found = _answer(answers, key, ())
     return list(found) if isinstance(found, list | tuple) else []
+
+
+def _items_or_none(answers: Answers, key: str) -> list[Any] | None:
+    """None where the call failed."""
+    return None if _problem(answers, key) else _items(answers, key)
 
 
 def _answer(answers: Answers, key: str, default: object) -> Any:

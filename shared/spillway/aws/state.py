@@ -13,16 +13,17 @@ from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, Scalin
 
 REFRESHING = frozenset({"Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress"})
 """Statuses of an instance refresh that still replaces instances, or will."""
+_POLICIES, _SCHEDULES = "scaling policies", "scheduled actions"
 
 
 @dataclass(frozen=True)
 class State:
-    """A region's answers by name of the group. `refreshes` None: they are not known, those of before hold."""
+    """A region's answers by name of the group. What is None is not known: then that of before holds."""
 
     warm: Mapping[str, tuple[shapes.Member, ...]]
     refreshes: Mapping[str, InstanceRefresh] | None
-    policies: Mapping[str, tuple[ScalingPolicy, ...]]
-    schedules: Mapping[str, tuple[ScheduledAction, ...]]
+    policies: Mapping[str, tuple[ScalingPolicy, ...]] | None
+    schedules: Mapping[str, tuple[ScheduledAction, ...]] | None
     nodegroups: Mapping[str, shapes.Nodegroup]
 
     def added(self, group: NodeGroup, item: Mapping[str, Any], before: NodeGroup | None) -> NodeGroup:
@@ -30,6 +31,8 @@ class State:
         told = shapes.read(item, state_shapes.GroupSettings)
         refreshes = self.refreshes
         known = (before.refresh if before else None) if refreshes is None else refreshes.get(group.name)
+        policies = _held(self.policies, before, before.scaling_policies if before else (), _POLICIES, group.name)
+        schedules = _held(self.schedules, before, before.scheduled_actions if before else (), _SCHEDULES, group.name)
         healthy = told.instance_maintenance_policy
         return msgspec.structs.replace(
             group,
@@ -43,19 +46,20 @@ class State:
             max_healthy_percent=_limit(healthy.max_healthy_percentage),
             refresh=known,
             managed=_managed(self.nodegroups.get(group.name)),
-            scaling_policies=self.policies.get(group.name, ()),
-            scheduled_actions=self.schedules.get(group.name, ()),
+            scaling_policies=policies or (),
+            scheduled_actions=schedules or (),
+            unknown_owners=tuple(kind for kind, found in ((_POLICIES, policies), (_SCHEDULES, schedules)) if found is None),
         )
 
 
 def read(
     warm_pools: Mapping[str, Any],
     refreshes: Iterable[Any] | None,
-    policies: Iterable[Any],
-    schedules: Iterable[Any],
+    policies: Iterable[Any] | None,
+    schedules: Iterable[Any] | None,
     nodegroups: Mapping[str, shapes.Nodegroup],
 ) -> tuple[State, list[str]]:
-    """Answers by their keys' values, and one sentence for each item that cannot be read. `refreshes` None: not known."""
+    """Answers by their keys' values, and one sentence for each item that cannot be read. None: not known."""
     pools: dict[str, tuple[shapes.Member, ...]] = {}
     problems: list[str] = []
     for name in sorted(warm_pools):
@@ -63,19 +67,28 @@ def read(
         pools.update((name, pool.instances) for pool in found)
         problems += wrong
     current, p1 = shapes.read_all(refreshes or (), state_shapes.Refresh, "InstanceRefreshes")
-    asked, p2 = shapes.read_all(policies, state_shapes.ScalingPolicy, "ScalingPolicies")
-    planned, p3 = shapes.read_all(schedules, state_shapes.ScheduledAction, "ScheduledUpdateGroupActions")
+    asked, p2 = shapes.read_all(policies or (), state_shapes.ScalingPolicy, "ScalingPolicies")
+    planned, p3 = shapes.read_all(schedules or (), state_shapes.ScheduledAction, "ScheduledUpdateGroupActions")
     going = {one.auto_scaling_group_name: _refresh(one) for one in current if one.status in REFRESHING}
     return State(
         warm=pools,
         refreshes=None if refreshes is None else going,
-        policies=_by_group((one.auto_scaling_group_name, _policy(one)) for one in asked),
-        schedules=_by_group((one.auto_scaling_group_name, _action(one)) for one in planned),
+        policies=None if policies is None else _by_group((one.auto_scaling_group_name, _policy(one)) for one in asked),
+        schedules=None if schedules is None else _by_group((one.auto_scaling_group_name, _action(one)) for one in planned),
         nodegroups=nodegroups,
     ), [*problems, *p1, *p2, *p3]
 
 
 T = TypeVar("T")
+
+
+def _held(
+    told: Mapping[str, tuple[T, ...]] | None, before: NodeGroup | None, known: tuple[T, ...], kind: str, name: str
+) -> tuple[T, ...] | None:
+    """Those of the group: of now, else as `known` before; None where nobody has ever told."""
+    if told is not None:
+        return told.get(name, ())
+    return None if before is None or kind in before.unknown_owners else known
 
 
 def _by_group(items: Iterable[tuple[str, T]]) -> dict[str, tuple[T, ...]]:

@@ -166,6 +166,8 @@ class NodeGroup(Model, frozen=True):
     `status` is "" but for a group that is being deleted. `warm` are the instances of its warm pool, which are in no other
     count. The healthy percentages are those of its instance maintenance policy, None without one.
 
+    `unknown_owners` are kinds of those that change its size of which AWS told nothing, now or before.
+
     `offerings` are in the group's order of preference; `takes_cheapest`: it launches the cheapest on-demand one instead.
     `on_demand_share` is the part of further instances that is on-demand. Each of `draws` must find room for one more.
     """
@@ -199,6 +201,7 @@ class NodeGroup(Model, frozen=True):
     managed: ManagedNodeGroup | None = None
     scaling_policies: tuple[ScalingPolicy, ...] = ()
     scheduled_actions: tuple[ScheduledAction, ...] = ()
+    unknown_owners: tuple[str, ...] = ()
     offerings: tuple[Offering, ...] = ()
     on_demand_share: float = 1.0
     takes_cheapest: bool = False

@@ -60,7 +60,10 @@ def warnings(view: View) -> Iterable[Reason]:
 
 def _foreign(view: View, group: NodeGroup) -> str:
     found = (*owners(view, group), *view.autoscalers.resize_groups)
-    return f"{' and '.join(found)} changes its size, and the policy's strict_ownership is on" if found else ""
+    if found:
+        return f"{' and '.join(found)} changes its size, and the policy's strict_ownership is on"
+    unknown = " and ".join(group.unknown_owners)
+    return f"its {unknown} are not known, and the policy's strict_ownership is on" if unknown else ""
 
 
 def _acts(policy: ScalingPolicy, group: NodeGroup) -> bool:
