@@ -106,6 +106,13 @@ def test_what_a_run_asked_for_is_coming_in_nodes(state: RequestState, age_s: flo
 
 
 @pytest.mark.feature("SO-03")
+def test_what_was_refused_of_a_raise_that_the_fleet_cannot_show_yet_does_not_come() -> None:
+    asked = open_request(from_desired=0, to_desired=8, nodes=2, missing=1, asked_at=ago(-1))
+    plan = plan_for(weighted(), pod(cpu="3", count=3), memory=Memory(requests=(asked,)))
+    assert (plan.summary.pods_on_coming_nodes, sizes(plan)) == (1, [(4, 12, 2)])
+
+
+@pytest.mark.feature("SO-03")
 def test_what_was_only_written_down_counts_as_it_will_be_raised() -> None:
     asked = open_request(from_desired=0, to_desired=0, nodes=2, state=RequestState.PLANNED)
     plan = plan_for(weighted(), pod(cpu="3", count=3), memory=Memory(requests=(asked,)))
@@ -140,9 +147,10 @@ def test_a_node_goes_only_if_what_it_weighs_leaves_the_min() -> None:
 
 @pytest.mark.feature("SO-15")
 def test_alike_groups_are_kept_even_in_nodes() -> None:
-    light = weighted("light", weights={"m5.xlarge": 1})
-    heavy = weighted("heavy", weights={"m5.xlarge": 8})
-    plan = plan_for(pod(cpu="3", count=4), light, heavy)
+    full = [one for name in ("a", "b") for one in (node(name), pod(f"on-{name}", cpu="3", node=name))]
+    light = weighted("light", weights={"m5.xlarge": 1}, desired=1, members=[member("a", 1)])
+    heavy = weighted("heavy", weights={"m5.xlarge": 8}, desired=8, members=[member("b", 8)])
+    plan = plan_for(*full, pod(cpu="3", count=4), light, heavy)
     assert {step.group: step.nodes for step in plan.scale_out} == {"light": 2, "heavy": 2}
 
 
