@@ -17,7 +17,7 @@ SCALE_UP_DELAY = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 
 @dataclass
 class Lot:
-    """Pods of one shape that wait. `left` of them have no place yet; `kind` is the shape's in `Fit`.
+    """Pods of one shape that wait, at `number` in the queue. `left` of them have no place yet; `kind` is the shape's in `Fit`.
 
     `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names. `offset`
     is where they begin among all pods of their shape that wait, as Placement counts them.
@@ -31,6 +31,7 @@ class Lot:
     kind: int = 0
     left: int = 0
     offset: int = 0
+    number: int = 0
 
     def __post_init__(self) -> None:
         self.left = self.count
@@ -50,37 +51,6 @@ class Lot:
         return tuple(f"{self.shape.namespace}/{name}" for name in self.pods.names[first : min(first + 3, self.count)])
 
 
-@dataclass(frozen=True)
-class Item:
-    """Lots that no node tells apart: of one kind, need and priority, in queue order."""
-
-    lots: tuple[Lot, ...]
-    need: Need
-    kind: int
-    priority: int
-    count: int
-
-    def deal(self, pods: int) -> Iterator[tuple[Lot, int]]:
-        """The next `pods` of the queue, lot by lot; the caller places them before it asks again."""
-        for lot in self.lots:
-            if lot.left and pods:
-                number = min(lot.left, pods)
-                pods -= number
-                yield lot, number
-
-
-def items(lots: Iterable[Lot]) -> list[Item]:
-    """What is left without a place, in the queue order of the first of each."""
-    alike: dict[tuple[int, Need, int], list[Lot]] = {}
-    for lot in lots:
-        if lot.left:
-            alike.setdefault((lot.kind, lot.need, lot.shape.priority), []).append(lot)
-    return [
-        Item(tuple(found), need, kind, priority, sum(lot.left for lot in found))
-        for (kind, need, priority), found in alike.items()
-    ]
-
-
 def waiting(view: View) -> list[Lot]:
     """All demand in queue order."""
     lots = []
@@ -96,7 +66,10 @@ def waiting(view: View) -> list[Lot]:
             if old_enough:
                 pods = PodSet(shape=shape_id, state=state, names=names, created=created)
                 lots.append(Lot(shape, pods, old_enough, offset=queue.before(state)))
-    return sorted([*lots, *_moving(view)], key=lambda lot: lot.rank)
+    found = sorted([*lots, *_moving(view)], key=lambda lot: lot.rank)
+    for number, lot in enumerate(found):
+        lot.number = number
+    return found
 
 
 def _moving(view: View) -> Iterable[Lot]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from spillway.model.fleet import CapacityType
 from spillway.model.policy import RegionMode
 from spillway.planner.amounts import Dimensions, most
-from spillway.planner.demand import Item
 from spillway.planner.fit import Fit
+from spillway.planner.parcel import Item
 from spillway.planner.supply import Source, Supply, region_order, region_ranks
 from spillway.planner.view import View
 
