@@ -43,7 +43,7 @@ NOTHING = Need()
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104  the addresses that Kubernetes takes for all of the host
 FIRST = ("cpu", "memory", "pods")
 PODS = FIRST.index("pods")
-UNLIMITED = 1_000_000_000  # attachments of a driver that names no limit
+UNLIMITED = 1_000_000_000  # where nothing names a limit
 DEFAULT_MAX_PODS = 110  # kubelet's --max-pods, for a template that does not say
 
 ACCELERATORS = frozenset({

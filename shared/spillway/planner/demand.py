@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from spillway.model.cluster import PodSet, PodShape, PodState
 from spillway.model.plan import Placement
 from spillway.model.policy import Policy
-from spillway.planner.amounts import NOTHING, Need
+from spillway.planner.amounts import NOTHING, UNLIMITED, Need
 from spillway.planner.durations import duration_s
 from spillway.planner.rules.requirement import matches
 from spillway.planner.view import View
@@ -20,7 +20,7 @@ class Lot:
     """Pods of one shape that wait, at `number` in the queue. `left` of them have no place yet; `kind` is the shape's in `Fit`.
 
     `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names. `offset`
-    is where they begin among all pods of their shape that wait, as Placement counts them.
+    is where they begin among all pods of their shape that wait, as Placement counts them. No more than `limit` may be placed.
     """
 
     shape: PodShape
@@ -32,9 +32,15 @@ class Lot:
     left: int = 0
     offset: int = 0
     number: int = 0
+    limit: int = UNLIMITED
 
     def __post_init__(self) -> None:
         self.left = self.count
+
+    @property
+    def asked(self) -> int:
+        """How many may still have a place."""
+        return min(self.left, self.limit)
 
     @property
     def rank(self) -> tuple[int, bool, datetime, str, str]:

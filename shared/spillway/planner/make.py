@@ -14,7 +14,7 @@ from spillway.model.memory import Memory
 from spillway.model.plan import Placement, Plan, Summary
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
-from spillway.planner import demand, place, supply, unjudged
+from spillway.planner import demand, exclusive, place, supply, unjudged
 from spillway.planner.amounts import Dimensions
 from spillway.planner.buy import Purchase, buy
 from spillway.planner.daemons import Daemons
@@ -30,7 +30,7 @@ from spillway.planner.rooms import Kind, Rooms
 from spillway.planner.scale_in import Shrink
 from spillway.planner.scale_out import Growth
 from spillway.planner.supply import Supply
-from spillway.planner.topology.settle import Topology, settle
+from spillway.planner.topology.settle import Topology, reasons, settle
 from spillway.planner.unserved import Explainer
 from spillway.planner.view import View, view
 
@@ -50,6 +50,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     for lot in lots:
         lot.need, lot.kind = dimensions.need(lot.shape), fit.shape_kind(lot.shape)
     waiting = [lot for lot in lots if not lot.moving]
+    exclusive.limit(lots)
     judged = [lot for lot in lots if not lot.shape.resource_claims]
 
     daemons = Daemons(seen, dimensions)
@@ -71,7 +72,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     shrink.run()
     grow, new = Growth(seen, lots, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
     leave = shrink.steps(len(grow) + 1)
-    explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger)
+    explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger, reasons(topology, settled))
     found = Plan(
         plan_id="",
         cluster=cluster.cluster,
@@ -84,8 +85,8 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         give_back=tuple(give_back(seen, gaps, len(grow) + len(leave) + 1)),
         unserved=tuple(explain.unserved(lot, lot.left) for lot in waiting if lot.left),
         kept=tuple(shrink.reasons()),
-        warnings=tuple(_warnings(seen, lots)),
-        placements=(*nominated, *placed.placements, *new),
+        warnings=tuple(_warnings(seen)),
+        placements=(*nominated, *topology.in_order([*placed.placements, *new])),
     )
     return msgspec.structs.replace(found, plan_id=_plan_id(found))
 
@@ -141,9 +142,9 @@ def _dollars(amount: float) -> float:
     return round(amount, 6)
 
 
-def _warnings(seen: View, lots: Sequence[Lot]) -> Iterable[Reason]:
+def _warnings(seen: View) -> Iterable[Reason]:
     found = [*seen.cluster.warnings, *seen.fleet.warnings, *seen.warnings, *supply.warnings(seen), *_silent(seen)]
-    found += unjudged.warnings(seen, lots)
+    found += unjudged.warnings(seen)
     return sorted(set(found), key=lambda warning: (warning.code, warning.text))
 
 

@@ -41,8 +41,8 @@ class Parcel:
 
 
 def whole(lot: Lot) -> Parcel:
-    """All that waits of the lot, with no rule but its own."""
-    return Parcel(((lot, 1),), lot.left, lot.need, lot.kind)
+    """All of the lot that may have a place, with no rule but its own."""
+    return Parcel(((lot, 1),), lot.asked, lot.need, lot.kind)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class Splitting:
             self._split(lot)
         found = []
         for lot in self._all.lots:
-            for domains, pods in self._parts.get(lot.number, [({}, lot.left)]):
+            for domains, pods in self._parts.get(lot.number, [({}, lot.asked)]):
                 if pods:
                     kind = self._kind(lot, domains)
                     found.append(Parcel(((lot, 1),), pods, lot.need, kind, tuple(sorted(domains.items()))))
@@ -133,7 +133,7 @@ class Splitting:
         within = [Within(rule.key, frozenset(+self.matches(rule)), False) for rule in rules.avoids.get(shape, ())]
         within += [Within(rule.key, frozenset(+self.owners(rule)), False) for rule in rules.avoided.get(shape, ())]
         self._within[lot.number] = tuple(dict.fromkeys(one for one in within if one.values))
-        self._parts[lot.number] = [({}, lot.left)]
+        self._parts[lot.number] = [({}, lot.asked)]
         near = rules.near.get(shape)
         if near and not self._join(lot, near):
             self._parts[lot.number] = []
@@ -168,8 +168,8 @@ class Splitting:
                 return False
             chosen[key] = value
         if first is lot:
-            self._parts[lot.number] = [(chosen, lot.left)]
-            self._book(lot, chosen, lot.left)
+            self._parts[lot.number] = [(chosen, lot.asked)]
+            self._book(lot, chosen, lot.asked)
             return True
         self._pin(first, chosen)
         self._within[lot.number] = (
@@ -202,8 +202,8 @@ class Splitting:
             served, price = 0, 0.0
             for lot in self._all.by_near[near]:
                 taken = self._takes(lot, key, domains)
-                now = min(lot.left, taken.now)
-                new = min(lot.left - now, taken.new)
+                now = min(lot.asked, taken.now)
+                new = min(lot.asked - now, taken.new)
                 served, price = served + now + new, price + new * taken.price
             score = (-served, price, value)
             if best is None or score < best[0]:

@@ -4,9 +4,10 @@ Where no pod says anything of another, it is placed and bought for once, as ever
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from spillway.model.plan import Placement
 from spillway.planner.amounts import Dimensions, Need
 from spillway.planner.buy import Purchase
 from spillway.planner.demand import Lot
@@ -18,10 +19,11 @@ from spillway.planner.rooms import Room
 from spillway.planner.supply import Supply
 from spillway.planner.topology.bundles import Bundles
 from spillway.planner.topology.census import Census, all_there
-from spillway.planner.topology.domains import Domains, Rules, Splitting, rules_of
+from spillway.planner.topology.domains import Domains, Splitting, rules_of
 from spillway.planner.topology.evenness import BOUNDLESS, Evenness, Grant
 from spillway.planner.topology.hosts import Hosts
 from spillway.planner.topology.reach import Reach
+from spillway.planner.topology.reasons import Reasons
 from spillway.planner.topology.terms import Shapes, Terms
 from spillway.planner.view import View
 
@@ -35,11 +37,18 @@ class Topology:
         waiting = list({lot.shape.id: lot.shape for lot in lots}.values())
         everyone = list(view.shapes.values())
         terms = Terms({one.name: one.labels for one in view.cluster.namespaces})
-        self.shapes = Shapes(everyone)
+        self.terms, self.shapes = terms, Shapes(everyone)
         self.hosts = Hosts(waiting, everyone, terms, self.shapes)
-        self.rules: Rules = rules_of(waiting, everyone, terms, self.shapes)
+        self.rules = rules_of(waiting, everyone, terms, self.shapes)
         self.keys = self.rules.keys
         self.waiting = waiting
+        self._turns = {
+            shape.id: 2 if terms.near(shape) else 0 if terms.spreads(shape) or terms.avoided(shape) else 1 for shape in waiting
+        }
+
+    def in_order(self, placements: Iterable[Placement]) -> list[Placement]:
+        """As the scheduler could take them: who counts others before those who are only counted, who looks for others last."""
+        return sorted(placements, key=lambda placement: self._turns.get(placement.shape, 1))
 
     @property
     def is_silent(self) -> bool:
@@ -55,6 +64,7 @@ class Settled:
     rooms: Sequence[Room]
     market: Market
     purchase: Purchase
+    splitting: Splitting | None = None
 
 
 def settle(
@@ -80,13 +90,18 @@ def settle(
     best: tuple[tuple[bool, int], Settled] | None = None
     for _ in range(ROUNDS):
         parcels, mine, theirs = trial.begin()
-        found = attempt(parcels, mine, theirs)
+        found = replace(attempt(parcels, mine, theirs), splitting=trial.splitting)
         score = trial.judge(found)
         if best is None or score < best[0]:
             best = score, found
         if not trial.has_more:
             break
     return best[1]  # type: ignore[index]  # there is one round at least
+
+
+def reasons(topology: Topology, settled: Settled) -> Reasons | None:
+    """None where no pod says anything of another."""
+    return Reasons(topology.rules, topology.terms, settled.splitting) if settled.splitting else None
 
 
 class _Trial:
@@ -110,7 +125,7 @@ class _Trial:
         self._near = frozenset(first + dimension for dimension in hosts.near.values())
         open_rooms = [replace(room, free=_boundless(room.free, spreads | self._near)) for room in rooms]
         open_sources = [replace(s, have=tuple(_boundless(s.have, spreads | self._near))) for s in supply.sources.values()]
-        reach = Reach(open_rooms, open_sources, fit, topology.keys, sum(lot.left for lot in lots))
+        reach = Reach(open_rooms, open_sources, fit, topology.keys, sum(lot.asked for lot in lots))
         self._domains = Domains(topology.rules, lots, topology.shapes, self._census, reach, fit)
         self._evenness = Evenness(hosts.spreads, first, rooms, supply.sources.values(), fit, self._census)
         self._spreads = {first + spread.dimension: spread for spread in hosts.spreads}
@@ -125,8 +140,8 @@ class _Trial:
         self.has_more = True
 
     def begin(self) -> tuple[list[Parcel], list[Room], Supply]:
-        self._splitting = Splitting(self._domains, self._cuts)
-        parcels = self._splitting.parcels()
+        self.splitting = Splitting(self._domains, self._cuts)
+        parcels = self.splitting.parcels()
         self._grants = self._evenness.grants(parcels, self._modest)
         rooms = [replace(room, free=list(room.free)) for room in self._rooms]
         sources = dict(self._supply.sources)
@@ -155,13 +170,13 @@ class _Trial:
                         short.add((lot.number, key, value))
         hopes = [grant for grant in self._grants if grant.hopes]
         uneven = any(not self._holds(grant, found) for grant in hopes)
-        broken = uneven or not self._splitting.holds(taken)
+        broken = uneven or not self.splitting.holds(taken)
         cuts = {where: taken[where] for where in short}
         lost = any(left[id(p)] and any(_asks(p, grant.dimension) for grant in hopes) for p in found.parcels)
         self.has_more = bool(cuts) or uneven or lost
         self._cuts |= cuts
         self._modest = self._modest or uneven or lost
-        return broken, sum(lot.left for lot in self._domains.lots) - sum(
+        return broken, sum(lot.asked for lot in self._domains.lots) - sum(
             parcel.pods * (parcel.count - left[id(parcel)]) for parcel in found.parcels
         )
 
