@@ -18,6 +18,10 @@ class Within(NamedTuple):
     values: frozenset[str]
     inside: bool = True
 
+    @property
+    def is_one(self) -> bool:
+        return self.inside and len(self.values) == 1
+
     def admits(self, value: str | None) -> bool:
         """A node without the key is in no domain."""
         return value in self.values if self.inside else value not in self.values

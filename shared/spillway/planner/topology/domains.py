@@ -150,6 +150,15 @@ class Splitting:
                     if number:
                         self._book(lot, {key: value}, number)
                         self._parts[lot.number].append(({**domains, key: value}, number))
+        self._settle_in(lot)
+
+    def _settle_in(self, lot: Lot) -> None:
+        """What is kept to one value of a key is in that domain, and counts there."""
+        one = {within.key: next(iter(within.values)) for within in self._within[lot.number] if within.is_one}
+        for number, (domains, pods) in enumerate(self._parts[lot.number]):
+            more = {key: value for key, value in one.items() if key not in domains}
+            self._book(lot, more, pods)
+            self._parts[lot.number][number] = ({**domains, **more}, pods)
 
     def _join(self, lot: Lot, near: Near) -> bool:
         """Keeps the lot to where its like is; False when it is nowhere and may not be the first."""
@@ -158,31 +167,34 @@ class Splitting:
             within = [Within(key, frozenset(+self.near(near, key))) for key in keys]
             self._within[lot.number] = (*self._within[lot.number], *within)
             return True
-        first = lot if near.include(lot.shape) else self._sought(lot, near)
-        if first is None:
-            return False
+        for first in (*self._sought(lot, near), *([lot] if near.include(lot.shape) else [])):
+            if chosen := self._chosen(first, near, keys):
+                self._begin(lot, first, chosen)
+                return True
+        return False
+
+    def _chosen(self, first: Lot, near: Near, keys: Sequence[str]) -> dict[str, str]:
+        """A value of each key, {} where none will do for a pod that others are to be beside."""
         chosen: dict[str, str] = {}
         for key in keys:
             value = self._choose(first, near, key, chosen)
             if value is None:
-                return False
+                return {}
             chosen[key] = value
-        if first is lot:
-            self._parts[lot.number] = [(chosen, lot.asked)]
-            self._book(lot, chosen, lot.asked)
-            return True
-        self._pin(first, chosen)
-        self._within[lot.number] = (
-            *self._within[lot.number],
-            *(Within(key, frozenset({value})) for key, value in chosen.items()),
-        )
-        return True
+        return chosen
 
-    def _sought(self, lot: Lot, near: Near) -> Lot | None:
-        """A lot that waits and is free to choose its domain for the sake of those that look for it."""
+    def _begin(self, lot: Lot, first: Lot, chosen: Mapping[str, str]) -> None:
+        """All of the lot goes to the domains where the first is to be, which is one of its own or one of another lot."""
+        if first is not lot:
+            self._pin(first, chosen)
+        within = [Within(key, frozenset({value})) for key, value in chosen.items()]
+        self._within[lot.number] = (*self._within[lot.number], *within)
+
+    def _sought(self, lot: Lot, near: Near) -> list[Lot]:
+        """Lots that wait and are free to choose their domain for the sake of those that look for them."""
         wanted = self._all.shapes.included(*near.pods)
         found = (one for one in self._all.order if one is not lot and one.shape.id in wanted)
-        return next((one for one in found if any(not domains for domains, _ in self._parts.get(one.number, ()))), None)
+        return [one for one in found if any(not domains for domains, _ in self._parts.get(one.number, ()))]
 
     def _pin(self, lot: Lot, domains: Mapping[str, str]) -> None:
         """One pod of it, with which the others may be."""

@@ -55,7 +55,7 @@ class Evenness:
             dimension = self._first + one.dimension
             mine = [parcel for parcel in parcels if _asks(parcel, dimension)]
             eligible = {name for group in self._census.eligible(one.spread, one.owner) for name in group.nodes}
-            hopes = not modest and one.counts_itself and (bool(eligible) or len(mine) == len(parcels))
+            hopes = not modest and one.counts_itself and bool(mine) and (bool(eligible) or len(mine) == len(parcels))
             found.append(self._grant(one, dimension, mine, eligible, hopes))
         return found
 

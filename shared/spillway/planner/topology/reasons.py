@@ -69,7 +69,7 @@ class Reasons:
             why = f"there are {len(there)} of {spread.min_domains} domains" if few else f"{fewest} has {least}"
             yield Refusal(
                 Code.TOPOLOGY_SPREAD,
-                f"may have at most {most} of its kind ({spread.pods.shown}) in {value}, which has {there.get(value, 0)}, while {why}",
+                f"may have at most {most} of its kind ({spread.pods.shown}) in {value}, while {why}",
             )
 
 

@@ -42,9 +42,7 @@ class Topology:
         self.rules = rules_of(waiting, everyone, terms, self.shapes)
         self.keys = self.rules.keys
         self.waiting = waiting
-        self._turns = {
-            shape.id: 2 if terms.near(shape) else 0 if terms.spreads(shape) or terms.avoided(shape) else 1 for shape in waiting
-        }
+        self._turns = {shape.id: 2 if terms.near(shape) else 0 if terms.spreads(shape) else 1 for shape in waiting}
 
     def in_order(self, placements: Iterable[Placement]) -> list[Placement]:
         """As the scheduler could take them: who counts others before those who are only counted, who looks for others last."""
