@@ -125,6 +125,10 @@ class Dimensions:
     def accelerators(self) -> frozenset[int]:
         return frozenset(index for index, name in enumerate(self.names) if name in ACCELERATORS)
 
+    def is_neighbour(self, dimension: int) -> bool:
+        """What pods say of each other: there may be less than none of it."""
+        return dimension >= self.first_neighbour
+
     def need(self, shape: PodShape) -> Need:
         once = {
             (self._drivers[v.driver], self._shared[v.shared]) for v in shape.volumes if v.driver and v.shared in self._shared

@@ -73,7 +73,7 @@ class Explainer:
         if rule:
             return rule.code, 0.0, rule.text
         short = [(dimension, amount) for dimension, amount in lot.need.alone if amount > have[dimension]]
-        short = [one for one in short if one[0] < self._dimensions.first_neighbour]
+        short = [one for one in short if not self._dimensions.is_neighbour(one[0])]
         if short:
             return Code.TOO_SMALL, *self._too_small(short, have, group)
         if refused:

@@ -91,6 +91,11 @@ class Domains:
         return sorted(touched, key=lambda lot: (depth[lot.shape.id], lot.shape.id not in self.rules.avoids, lot.number))
 
     @cached_property
+    def contested(self) -> frozenset[Avoid]:
+        """Rules that avoid pods which wait, too: who has one must say where it goes."""
+        return frozenset(rule for mine in self.rules.avoided.values() for rule in mine)
+
+    @cached_property
     def by_near(self) -> Mapping[Near, list[Lot]]:
         found: dict[Near, list[Lot]] = defaultdict(list)
         for lot in self.order:
@@ -139,10 +144,11 @@ class Splitting:
             self._parts[lot.number] = []
             return
         alone = {rule.key for rule in rules.avoids.get(shape, ()) if rule in rules.avoided.get(shape, ())}
+        contested = {rule.key for rule in rules.avoids.get(shape, ()) if rule in self._all.contested}
         spreads: dict[str, list[Spread]] = defaultdict(list)
         for spread in rules.spreads.get(shape, ()):
             spreads[spread.key].append(spread)
-        for key in sorted({*alone, *spreads}):
+        for key in sorted({*alone, *contested, *spreads}):
             before, self._parts[lot.number] = self._parts[lot.number], []
             for domains, pods in before:
                 dealt = self._deal(lot, key, domains, pods, spreads[key], key in alone)
