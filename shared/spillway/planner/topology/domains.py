@@ -17,7 +17,7 @@ from spillway.planner.fit import Fit, Within
 from spillway.planner.parcel import Parcel
 from spillway.planner.topology.census import Census, all_there, counts, lasting
 from spillway.planner.topology.levels import fill
-from spillway.planner.topology.reach import Reach, Taken
+from spillway.planner.topology.reach import OUTSIDE, Reach, Taken
 from spillway.planner.topology.terms import HOSTNAME, Avoid, Near, Shapes, Spread, Terms, where_of
 
 Cuts = Mapping[tuple[int, str, str], int]
@@ -77,6 +77,11 @@ class Domains:
     def __init__(self, rules: Rules, lots: Sequence[Lot], shapes: Shapes, census: Census, reach: Reach, fit: Fit) -> None:
         self.rules, self.lots, self.shapes, self.census, self.reach, self.fit = rules, lots, shapes, census, reach, fit
 
+    def within(self, key: str, value: str) -> Within:
+        if value == OUTSIDE:
+            return Within(key, frozenset(self.reach.values[key]), inside=False)
+        return Within(key, frozenset({value}))
+
     @cached_property
     def order(self) -> list[Lot]:
         """Those that others look for first, then those that avoid others, else as in the queue."""
@@ -130,7 +135,7 @@ class Splitting:
         return found
 
     def _kind(self, lot: Lot, domains: Mapping[str, str]) -> int:
-        within = [Within(key, frozenset({value})) for key, value in sorted(domains.items())]
+        within = [self._all.within(key, value) for key, value in sorted(domains.items())]
         return self._all.fit.kept_to(lot.kind, *self._within.get(lot.number, ()), *within)
 
     def _split(self, lot: Lot) -> None:
@@ -154,7 +159,8 @@ class Splitting:
                 dealt = self._deal(lot, key, domains, pods, spreads[key], key in alone)
                 for value, number in dealt.items():
                     if number:
-                        self._book(lot, {key: value}, number)
+                        if value != OUTSIDE:
+                            self._book(lot, {key: value}, number)
                         self._parts[lot.number].append(({**domains, key: value}, number))
         self._settle_in(lot)
 
@@ -235,10 +241,11 @@ class Splitting:
         self, lot: Lot, key: str, domains: Mapping[str, str], pods: int, spreads: Sequence[Spread], alone: bool
     ) -> dict[str, int]:
         """How many of the pods go to each value of the key."""
-        taken = {value: self._takes(lot, key, {**domains, key: value}) for value in self._all.reach.values[key]}
+        values = self._all.reach.values[key] if spreads else [*self._all.reach.values[key], OUTSIDE]
+        taken = {value: self._takes(lot, key, {**domains, key: value}) for value in values}
         room = {value: min(one.pods, self._cuts.get((lot.number, key, value), one.pods)) for value, one in taken.items()}
         if alone:
-            room = {value: min(1, number) for value, number in room.items()}
+            room = {value: min(1, number) if value != OUTSIDE else number for value, number in room.items()}
         for spread in spreads:
             room = self._evenly(lot, spread, room, pods)
         found: dict[str, int] = {}

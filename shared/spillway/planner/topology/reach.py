@@ -9,6 +9,9 @@ from spillway.planner.fit import Fit
 from spillway.planner.rooms import Room
 from spillway.planner.supply import Source
 
+OUTSIDE = ""
+"""In the place of a value: nodes that lack the key, and so are in no domain of it."""
+
 
 class Taken(NamedTuple):
     """Pods that a domain takes: on nodes that are there or come, and on new ones, of which one costs so much a pod at least."""
@@ -30,14 +33,13 @@ class Reach:
         self._rooms: dict[tuple[str, str], list[Room]] = defaultdict(list)
         self._sources: dict[tuple[str, str], list[Source]] = defaultdict(list)
         self.values: dict[str, list[str]] = {}
+        offers = list(sources)
         for key in keys:
             for room in rooms:
-                if (value := fit.host(room.host).labels.get(key)) is not None:
-                    self._rooms[key, value].append(room)
-            for source in sources:
-                if (value := fit.host(source.host).labels.get(key)) is not None:
-                    self._sources[key, value].append(source)
-            self.values[key] = sorted({value for one, value in (*self._rooms, *self._sources) if one == key})
+                self._rooms[key, fit.host(room.host).labels.get(key) or OUTSIDE].append(room)
+            for source in offers:
+                self._sources[key, fit.host(source.host).labels.get(key) or OUTSIDE].append(source)
+            self.values[key] = sorted({value for one, value in (*self._rooms, *self._sources) if one == key and value})
         self._known: dict[tuple[int, Need, str, str], Taken] = {}
 
     def of(self, kind: int, need: Need, key: str, value: str) -> Taken:
