@@ -11,8 +11,12 @@ from spillway.planner.rules.base import NAME_FIELD, ZONE_KEYS, Filter, Host, Ref
 ZONE_SENSITIVE = frozenset(ZONE_KEYS)
 
 
+OUTSIDE = ""
+"""In the place of a value: nodes that lack the key, and so are in no domain of it."""
+
+
 class Within(NamedTuple):
-    """A topology key and the values that will do, or that will not where it is not `inside`; () and not inside: any."""
+    """A topology key and the values that will do, or that will not where it is not `inside`. OUTSIDE is a value, too."""
 
     key: str
     values: frozenset[str]
@@ -23,8 +27,7 @@ class Within(NamedTuple):
         return self.inside and len(self.values) == 1
 
     def admits(self, value: str | None) -> bool:
-        """A node without the key is in no domain."""
-        return value in self.values if self.inside else value not in self.values
+        return ((value or OUTSIDE) in self.values) is self.inside
 
 
 class _Wanted(NamedTuple):

@@ -13,11 +13,11 @@ from functools import cached_property
 
 from spillway.model.cluster import PodShape
 from spillway.planner.demand import Lot
-from spillway.planner.fit import Fit, Within
+from spillway.planner.fit import OUTSIDE, Fit, Within
 from spillway.planner.parcel import Parcel
 from spillway.planner.topology.census import Census, all_there, counts, lasting
 from spillway.planner.topology.levels import fill
-from spillway.planner.topology.reach import OUTSIDE, Reach, Taken
+from spillway.planner.topology.reach import Reach, Taken
 from spillway.planner.topology.terms import HOSTNAME, Avoid, Near, Shapes, Spread, Terms, where_of
 
 Cuts = Mapping[tuple[int, str, str], int]
@@ -77,11 +77,6 @@ class Domains:
     def __init__(self, rules: Rules, lots: Sequence[Lot], shapes: Shapes, census: Census, reach: Reach, fit: Fit) -> None:
         self.rules, self.lots, self.shapes, self.census, self.reach, self.fit = rules, lots, shapes, census, reach, fit
 
-    def within(self, key: str, value: str) -> Within:
-        if value == OUTSIDE:
-            return Within(key, frozenset(self.reach.values[key]), inside=False)
-        return Within(key, frozenset({value}))
-
     @cached_property
     def order(self) -> list[Lot]:
         """Those that others look for first, then those that avoid others, else as in the queue."""
@@ -135,7 +130,7 @@ class Splitting:
         return found
 
     def _kind(self, lot: Lot, domains: Mapping[str, str]) -> int:
-        within = [self._all.within(key, value) for key, value in sorted(domains.items())]
+        within = [Within(key, frozenset({value})) for key, value in sorted(domains.items())]
         return self._all.fit.kept_to(lot.kind, *self._within.get(lot.number, ()), *within)
 
     def _split(self, lot: Lot) -> None:

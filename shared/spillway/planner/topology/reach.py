@@ -5,12 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from spillway.planner.amounts import Need, most
-from spillway.planner.fit import Fit
+from spillway.planner.fit import OUTSIDE, Fit
 from spillway.planner.rooms import Room
 from spillway.planner.supply import Source
-
-OUTSIDE = ""
-"""In the place of a value: nodes that lack the key, and so are in no domain of it."""
 
 
 class Taken(NamedTuple):
