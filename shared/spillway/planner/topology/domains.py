@@ -96,6 +96,18 @@ class Domains:
         return frozenset(rule for mine in self.rules.avoided.values() for rule in mine)
 
     @cached_property
+    def _turns(self) -> tuple[Mapping[int, int], Mapping[Avoid, int]]:
+        """Where in the order each lot is, by number, and the last one that has each rule."""
+        turns = {lot.number: turn for turn, lot in enumerate(self.order)}
+        last = {rule: turns[lot.number] for lot in self.order for rule in self.rules.avoids.get(lot.shape.id, ())}
+        return turns, last
+
+    def comes_later(self, rule: Avoid, lot: Lot) -> bool:
+        """Whether one that has the rule is split after the lot that it avoids, which must say where it goes, then."""
+        turns, last = self._turns
+        return last.get(rule, -1) > turns[lot.number]
+
+    @cached_property
     def by_near(self) -> Mapping[Near, list[Lot]]:
         found: dict[Near, list[Lot]] = defaultdict(list)
         for lot in self.order:
@@ -116,6 +128,7 @@ class Splitting:
         self._dealt: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._parts: dict[int, list[tuple[dict[str, str], int]]] = {}
         self._within: dict[int, tuple[Within, ...]] = {}
+        self._seeds: list[tuple[int, str, str]] = []
 
     def parcels(self) -> list[Parcel]:
         """In queue order; a lot that may go nowhere has none."""
@@ -145,6 +158,7 @@ class Splitting:
             return
         alone = {rule.key for rule in rules.avoids.get(shape, ()) if rule in rules.avoided.get(shape, ())}
         contested = {rule.key for rule in rules.avoids.get(shape, ()) if rule in self._all.contested}
+        contested |= {rule.key for rule in rules.avoided.get(shape, ()) if self._all.comes_later(rule, lot)}
         spreads: dict[str, list[Spread]] = defaultdict(list)
         for spread in rules.spreads.get(shape, ()):
             spreads[spread.key].append(spread)
@@ -209,6 +223,7 @@ class Splitting:
         index = next(index for index, (kept, _) in enumerate(parts) if not kept)
         parts[index] = ({}, parts[index][1] - 1)
         parts.insert(0, (dict(domains), 1))
+        self._seeds += [(lot.number, key, value) for key, value in domains.items()]
         self._book(lot, domains, 1)
 
     def _choose(self, first: Lot, near: Near, key: str, chosen: Mapping[str, str]) -> str | None:
@@ -216,7 +231,7 @@ class Splitting:
         best: tuple[tuple[int, float, str], str] | None = None
         for value in self._all.reach.values[key]:
             domains = {**chosen, key: value}
-            if not self._takes(first, key, domains).pods:
+            if not self._takes(first, key, domains).pods or self._cuts.get((first.number, key, value)) == 0:
                 continue
             served, price = 0, 0.0
             for lot in self._all.by_near[near]:
@@ -321,7 +336,8 @@ class Splitting:
         return self._even[spread, where]
 
     def holds(self, taken: Mapping[tuple[int, str, str], int]) -> bool:
-        """Whether no domain got more than its skew allows, where lots `taken` so many pods each, by number, key and value."""
+        """Whether no domain got more than its skew allows, and each has the pod for which others go there, where lots `taken` so
+        many pods each, by number, key and value."""
         groups: dict[tuple[Spread, Hashable], tuple[Counter[str], set[str]]] = {}
         for lot in self._all.order:
             for spread in self._all.rules.spreads.get(lot.shape.id, ()):
@@ -336,7 +352,7 @@ class Splitting:
                         if pods := taken.get((lot.number, spread.key, value), 0):
                             present[value] += pods
                             got.add(value)
-        return all(
+        return all(taken.get(seed) for seed in self._seeds) and all(
             present[value] - (min(present.values()) if len(present) >= spread.min_domains else 0) <= spread.max_skew
             for (spread, _), (present, got) in groups.items()
             for value in got
