@@ -336,7 +336,7 @@ class Splitting:
         return self._even[spread, where]
 
     def holds(self, taken: Mapping[tuple[int, str, str], int]) -> bool:
-        """Whether no domain got more than its skew allows, and each has the pod for which others go there, where lots `taken` so
+        """Whether no domain got more than its skew allows, and each has the pod for which others go there: lots `taken` so
         many pods each, by number, key and value."""
         groups: dict[tuple[Spread, Hashable], tuple[Counter[str], set[str]]] = {}
         for lot in self._all.order:
