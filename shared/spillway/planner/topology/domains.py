@@ -15,6 +15,7 @@ from spillway.model.cluster import PodShape
 from spillway.planner.demand import Lot
 from spillway.planner.fit import OUTSIDE, Fit, Within
 from spillway.planner.parcel import Parcel
+from spillway.planner.rules.base import Host
 from spillway.planner.topology.census import Census, all_there, counts, lasting
 from spillway.planner.topology.levels import fill
 from spillway.planner.topology.reach import Reach, Taken
@@ -119,8 +120,9 @@ class Domains:
 class Splitting:
     """One try: what is there, and what was dealt so far."""
 
-    def __init__(self, domains: Domains, cuts: Cuts) -> None:
-        self._all, self._cuts = domains, cuts
+    def __init__(self, domains: Domains, cuts: Cuts, born: Sequence[Host]) -> None:
+        """`born` are nodes that were bought when it was tried: they are domains from now on."""
+        self._all, self._cuts, self._born = domains, cuts, born
         self._matches: dict[Avoid, Counter[str]] = {}
         self._owners: dict[Avoid, Counter[str]] = {}
         self._near: dict[tuple[Near, str], Counter[str]] = {}
@@ -156,7 +158,10 @@ class Splitting:
         if near and not self._join(lot, near):
             self._parts[lot.number] = []
             return
-        alone = {rule.key for rule in rules.avoids.get(shape, ()) if rule in rules.avoided.get(shape, ())}
+        alone: dict[str, list[Avoid]] = defaultdict(list)
+        for rule in rules.avoids.get(shape, ()):
+            if rule in rules.avoided.get(shape, ()):
+                alone[rule.key].append(rule)
         contested = {rule.key for rule in rules.avoids.get(shape, ()) if rule in self._all.contested}
         contested |= {rule.key for rule in rules.avoided.get(shape, ()) if self._all.comes_later(rule, lot)}
         spreads: dict[str, list[Spread]] = defaultdict(list)
@@ -165,7 +170,7 @@ class Splitting:
         for key in sorted({*alone, *contested, *spreads}):
             before, self._parts[lot.number] = self._parts[lot.number], []
             for domains, pods in before:
-                dealt = self._deal(lot, key, domains, pods, spreads[key], key in alone)
+                dealt = self._deal(lot, key, domains, pods, spreads[key], alone[key])
                 for value, number in dealt.items():
                     if number:
                         if value != OUTSIDE:
@@ -248,14 +253,15 @@ class Splitting:
         return self._all.reach.of(self._kind(lot, domains), lot.need, key, domains[key])
 
     def _deal(
-        self, lot: Lot, key: str, domains: Mapping[str, str], pods: int, spreads: Sequence[Spread], alone: bool
+        self, lot: Lot, key: str, domains: Mapping[str, str], pods: int, spreads: Sequence[Spread], alone: Sequence[Avoid]
     ) -> dict[str, int]:
         """How many of the pods go to each value of the key."""
         values = self._all.reach.values[key] if spreads else [*self._all.reach.values[key], OUTSIDE]
         taken = {value: self._takes(lot, key, {**domains, key: value}) for value in values}
         room = {value: min(one.pods, self._cuts.get((lot.number, key, value), one.pods)) for value, one in taken.items()}
-        if alone:
-            room = {value: min(1, number) if value != OUTSIDE else number for value, number in room.items()}
+        for rule in alone:
+            there = self.matches(rule)
+            room = {value: min(1 - min(1, there[value]), one) if value != OUTSIDE else one for value, one in room.items()}
         for spread in spreads:
             room = self._evenly(lot, spread, room, pods)
         found: dict[str, int] = {}
@@ -328,24 +334,26 @@ class Splitting:
         where = where_of(spread, shape)
         if (spread, where) not in self._even:
             included = self._all.shapes.included(spread.pods)
-            found = counts(self._all.census.eligible(spread, shape), spread.key, included, lasting)
+            found = self._present(spread, shape)
             for (one, key), dealt in self._dealt.items():
                 if key == spread.key and one in included:
                     found.update({value: pods for value, pods in dealt.items() if value in found})
             self._even[spread, where] = found
         return self._even[spread, where]
 
-    def holds(self, taken: Mapping[tuple[int, str, str], int]) -> bool:
-        """Whether no domain got more than its skew allows, and each has the pod for which others go there: lots `taken` so
-        many pods each, by number, key and value."""
+    def holds(self, taken: Mapping[tuple[int, str, str], int], born: Sequence[Host]) -> bool:
+        """Whether no domain got more than its skew allows, and each has the pod for which others go there.
+
+        `taken` are pods by lot's number, key and value, `born` the nodes that were bought.
+        """
+        self._born = born
         groups: dict[tuple[Spread, Hashable], tuple[Counter[str], set[str]]] = {}
         for lot in self._all.order:
             for spread in self._all.rules.spreads.get(lot.shape.id, ()):
                 where = where_of(spread, lot.shape)
                 included = self._all.shapes.included(spread.pods)
                 if (spread, where) not in groups:
-                    found = counts(self._all.census.eligible(spread, lot.shape), spread.key, included, lasting)
-                    groups[spread, where] = found, set()
+                    groups[spread, where] = self._present(spread, lot.shape), set()
                 if lot.shape.id in included:
                     present, got = groups[spread, where]
                     for value in self._all.reach.values[spread.key]:
@@ -357,6 +365,15 @@ class Splitting:
             for (spread, _), (present, got) in groups.items()
             for value in got
         )
+
+    def _present(self, spread: Spread, shape: PodShape) -> Counter[str]:
+        """Without what this try deals."""
+        census = self._all.census
+        found = counts(census.eligible(spread, shape), spread.key, self._all.shapes.included(spread.pods), lasting)
+        for host in self._born:
+            if (value := host.labels.get(spread.key)) and census.would_count(spread, shape, host):
+                found[value] += 0
+        return found
 
     def _there(self, key: str, shapes: frozenset[str]) -> Counter[str]:
         found = counts(self._all.census.classes, key, shapes, all_there)

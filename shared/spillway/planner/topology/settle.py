@@ -16,6 +16,7 @@ from spillway.planner.market import Market
 from spillway.planner.parcel import Parcel, items, whole
 from spillway.planner.place import Move, place
 from spillway.planner.rooms import Room
+from spillway.planner.rules.base import Host
 from spillway.planner.supply import Supply
 from spillway.planner.topology.bundles import Bundles
 from spillway.planner.topology.census import Census, all_there
@@ -134,11 +135,12 @@ class _Trial:
             if not there.isdisjoint(topology.shapes.included(*near.pods))
         )
         self._cuts: dict[tuple[int, str, str], int] = {}
+        self._born: list[Host] = []
         self._modest = False
         self.has_more = True
 
     def begin(self) -> tuple[list[Parcel], list[Room], Supply]:
-        self.splitting = Splitting(self._domains, self._cuts)
+        self.splitting = Splitting(self._domains, self._cuts, self._born)
         parcels = self.splitting.parcels()
         self._grants = self._evenness.grants(parcels, self._modest)
         rooms = [replace(room, free=list(room.free)) for room in self._rooms]
@@ -168,10 +170,15 @@ class _Trial:
                         short.add((lot.number, key, value))
         hopes = [grant for grant in self._grants if grant.hopes]
         uneven = any(not self._holds(grant, found) for grant in hopes)
-        broken = uneven or not self.splitting.holds(taken)
+        born = [self._fit.host(host) for host in sorted({node.source.host for node in found.purchase.nodes})]
+        holds = self.splitting.holds(taken, born)
+        broken = uneven or not holds
         cuts = {where: taken[where] for where in short}
         lost = any(left[id(p)] and any(_asks(p, grant.dimension) for grant in hopes) for p in found.parcels)
-        self.has_more = bool(cuts) or uneven or lost
+        changed = any(self._cuts.get(where) != pods for where, pods in cuts.items())
+        again = (uneven or lost) and not self._modest
+        self.has_more = changed or again or not holds
+        self._born = self._born if holds else born
         self._cuts |= cuts
         self._modest = self._modest or uneven or lost
         return broken, sum(lot.asked for lot in self._domains.lots) - sum(
