@@ -5,10 +5,9 @@ import pytest
 from spillway.model.cluster import HostPort, PodShape, Taint, Toleration
 from spillway.model.reason import Code
 from spillway.model.selector import NodeSelectorTerm, Requirement
-from spillway.model.volumes import VolumeNeed
 from spillway.planner.fit import Fit
 from spillway.planner.rules.base import Host
-from tests.builders import desired, group, node, plan_for, pod, refusals, tolerate, warned
+from tests.builders import desired, group, node, plan_for, pod, refusals, tolerate
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -183,11 +182,3 @@ def test_pods_with_resource_claims_buy_no_node_and_say_why() -> None:
     plan = plan_for(pod(resource_claims=("gpu-claim",)), group("g"))
     assert not plan.has_steps
     assert refusals(plan) == {"": "not_judged"}
-
-
-def test_rules_that_are_not_judged_yet_are_named_and_the_pods_planned_by_the_others() -> None:
-    alone = VolumeNeed(driver="ebs.csi.aws.com", shared="ebs.csi.aws.com/vol-1", exclusive=True)
-    plan = plan_for(pod(volumes=(alone,)), group("g"))
-    assert desired(plan) == {"g": 1}
-    assert "rules_not_judged" in warned(plan)
-    assert "volumes that several wait for and one may have (1 shape)" in plan.warnings[0].text

@@ -8,7 +8,7 @@ from spillway.model.cluster import Node
 from spillway.model.reason import Code
 from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway.model.volumes import VolumeNeed
-from tests.builders import cluster, desired, group, node, places, plan_for, pod, refusals, warned
+from tests.builders import cluster, desired, group, node, places, plan_for, pod, refusals
 
 pytestmark = pytest.mark.feature("CS-08")
 
@@ -153,6 +153,8 @@ class TestAttachLimits:
         assert f"needs 2 volumes of {EBS}, m5.xlarge has 1" in plan.unserved[0].reasons[0].text
 
 
-def test_which_of_several_waiting_pods_gets_the_volume_for_one_is_not_judged_yet_and_that_is_said():
+def test_of_several_pods_that_wait_for_a_volume_for_one_pod_the_first_gets_it():
     alone = VolumeNeed(driver=EBS, shared=f"{EBS}/vol-1", exclusive=True)
-    assert "rules_not_judged" in warned(plan_for(pod(count=2, volumes=(alone,)), group("g")))
+    plan = plan_for(pod("a", cpu="3", age_s=900, volumes=(alone,)), pod("b", cpu="2", count=2, volumes=(alone,)), group("g"))
+    assert desired(plan) == {"g": 1}
+    assert [(one.pods, one.reasons[0].code) for one in plan.unserved] == [(2, "volume")]

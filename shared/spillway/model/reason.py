@@ -37,6 +37,10 @@ class Code(StrEnum):
     NO_GROUPS = "no_groups"
     NOT_JUDGED = "not_judged"
     GPU_RESERVED = "gpu_reserved"
+    POD_AFFINITY = "pod_affinity"
+    POD_ANTI_AFFINITY = "pod_anti_affinity"
+    TOPOLOGY_SPREAD = "topology_spread"
+    DOMAIN = "domain"
     # scale in
     EMPTY = "empty"
     NOT_IDLE_YET = "not_idle_yet"

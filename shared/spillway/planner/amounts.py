@@ -5,11 +5,14 @@ wildcard collides with all, each (protocol, port, address) is a dimension of its
 of them (kube-scheduler's NodePorts does the same comparison pod by pod). A volume takes one of the attachments that its
 CSI driver has on a node. One that several pods share takes it once a node: it is a dimension too, of which a room has 1
 while the volume does not hang there.
+
+What pods say of each other on one node is an amount, too, of which `planner.topology.hosts` knows the meaning: it hands
+in the dimensions, and what shapes take of them.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from spillway.model.base import Resources
 from spillway.model.cluster import HostPort, PodShape
@@ -17,10 +20,16 @@ from spillway.model.cluster import HostPort, PodShape
 
 class Need(NamedTuple):
     """`each` are what every pod takes, as (dimension, amount above 0) by rising dimension. `once` are the volumes that pods
-    share, of which the first one on a node takes an attachment: (the driver's dimension, the volume's own)."""
+    share, of which the first one on a node takes an attachment: (the driver's dimension, the volume's own).
+
+    `wants` are dimensions of which a node must have some left, though the pod takes none; `drains` what it takes, or
+    brings where it is below 0, whether there is some left or not.
+    """
 
     each: tuple[tuple[int, int], ...] = ()
     once: tuple[tuple[int, int], ...] = ()
+    wants: tuple[int, ...] = ()
+    drains: tuple[tuple[int, int], ...] = ()
 
     @property
     def alone(self) -> tuple[tuple[int, int], ...]:
@@ -34,7 +43,7 @@ NOTHING = Need()
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104  the addresses that Kubernetes takes for all of the host
 FIRST = ("cpu", "memory", "pods")
 PODS = FIRST.index("pods")
-UNLIMITED = 1_000_000_000  # attachments of a driver that names no limit
+UNLIMITED = 1_000_000_000  # where nothing names a limit
 DEFAULT_MAX_PODS = 110  # kubelet's --max-pods, for a template that does not say
 
 ACCELERATORS = frozenset({
@@ -47,10 +56,44 @@ def has_accelerator(amounts: Resources) -> bool:
     return any(amounts.get(name, 0) > 0 for name in ACCELERATORS)
 
 
-class Dimensions:
-    """The resources, host ports and attachments that any of `shapes` asks for. `names` are for people and index the vectors."""
+class Neighbours(Protocol):
+    """Dimensions of what pods say of each other on one node, numbered from 0: see `planner.topology.hosts`."""
 
-    def __init__(self, shapes: Iterable[PodShape]) -> None:
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    @property
+    def fresh(self) -> Sequence[int]:
+        """What an empty node has of each."""
+        ...
+
+    def need(self, shape_id: str) -> Need:
+        """Of a pod that waits or runs."""
+        ...
+
+    def uncounted(self, shape_id: str) -> Iterable[tuple[int, int]]:
+        """What of its need a pod that terminates takes no more."""
+        ...
+
+
+class Nobody:
+    """Where no pod says anything of another."""
+
+    names: tuple[str, ...] = ()
+    fresh: tuple[int, ...] = ()
+
+    def need(self, shape_id: str) -> Need:
+        return NOTHING
+
+    def uncounted(self, shape_id: str) -> Iterable[tuple[int, int]]:
+        return ()
+
+
+class Dimensions:
+    """The resources, host ports and attachments that any of `shapes` asks for, and what they say of their `neighbours`.
+    `names` are for people and index the vectors."""
+
+    def __init__(self, shapes: Iterable[PodShape], neighbours: Neighbours | None = None) -> None:
         asked: set[str] = set()
         drivers: set[str] = set()
         shared: set[str] = set()
@@ -68,16 +111,23 @@ class Dimensions:
         self._drivers = {driver: first + index for index, driver in enumerate(sorted(drivers))}
         first += len(self._drivers)
         self._shared = {identity: first + index for index, identity in enumerate(sorted(shared))}
+        self._neighbours: Neighbours = neighbours or Nobody()
+        self.first_neighbour = first + len(self._shared)
         self.names = (
             *self.resources,
             *(f"host port {number}/{protocol}" for protocol, number, _ in ports),
             *(f"volumes of {driver}" for driver in self._drivers),
             *(f"volume {identity}" for identity in self._shared),
+            *self._neighbours.names,
         )
 
     @property
     def accelerators(self) -> frozenset[int]:
         return frozenset(index for index, name in enumerate(self.names) if name in ACCELERATORS)
+
+    def is_neighbour(self, dimension: int) -> bool:
+        """What pods say of each other: there may be less than none of it."""
+        return dimension >= self.first_neighbour
 
     def need(self, shape: PodShape) -> Need:
         once = {
@@ -88,12 +138,26 @@ class Dimensions:
         found = [(index, amounts.get(name, 0)) for index, name in enumerate(self.resources)]
         found += [(index, 1) for index in sorted(self._port_indices(shape))]
         found += sorted((index, number) for index, number in attached.items() if index >= 0)
-        return Need(tuple((index, amount) for index, amount in found if amount > 0), tuple(sorted(once)))
+        each = tuple((index, amount) for index, amount in found if amount > 0)
+        beside, first = self._neighbours.need(shape.id), self.first_neighbour
+        if beside == NOTHING:
+            return Need(each, tuple(sorted(once)))
+        return Need(
+            (*each, *((first + index, amount) for index, amount in beside.each)),
+            tuple(sorted(once)),
+            tuple(first + index for index in beside.wants),
+            tuple((first + index, amount) for index, amount in beside.drains),
+        )
+
+    def uncounted(self, shape_id: str) -> Iterable[tuple[int, int]]:
+        """What of its need a pod that terminates takes no more, as (dimension, amount)."""
+        return ((self.first_neighbour + index, amount) for index, amount in self._neighbours.uncounted(shape_id))
 
     def room(self, allocatable: Resources, attachments: Mapping[str, int]) -> list[int]:
         """`attachments` are what each CSI driver has left."""
         found = [allocatable.get(name, 0) for name in self.resources] + [1] * len(self._ports)
-        return found + [attachments.get(driver, UNLIMITED) for driver in self._drivers] + [1] * len(self._shared)
+        found += [attachments.get(driver, UNLIMITED) for driver in self._drivers]
+        return found + [1] * len(self._shared) + list(self._neighbours.fresh)
 
     def shared_elsewhere(self, shape: PodShape) -> Iterable[tuple[int, str]]:
         """(the driver's dimension, identity) of those that only pods share which do not wait: `need` counts them for each."""
@@ -124,11 +188,16 @@ def subtract(room: list[int], need: Need, times: int) -> None:
     for driver, volume in need.once:
         room[driver] -= room[volume]
         room[volume] = 0
+    for dimension, amount in need.drains:
+        room[dimension] -= amount * times
 
 
 def most(room: list[int], need: Need, wanted: int) -> int:
     """How many of `wanted` equal pods fit into `room`."""
-    each, once = need
+    each, once, wants, _ = need
+    for dimension in wants:
+        if room[dimension] < 1:
+            return 0
     if once:
         room = list(room)
         for driver, volume in once:

@@ -78,7 +78,7 @@ def _worth(market: Market, purchase: Purchase) -> tuple[list[int], float]:
     """Pods left without a node, the highest priority first, and then the price."""
     left: dict[int, int] = {}
     for item, count in zip(market.items, purchase.left, strict=True):
-        left[item.priority] = left.get(item.priority, 0) + count
+        left[item.priority] = left.get(item.priority, 0) + count * item.pods
     return [left[priority] for priority in sorted(left, reverse=True)], sum(node.price for node in purchase.nodes)
 
 

@@ -46,6 +46,6 @@ class Daemons:
 def _sum(needs: Iterable[Need]) -> dict[int, int]:
     total: dict[int, int] = {}
     for need in needs:
-        for dimension, amount in need.alone:
+        for dimension, amount in (*need.alone, *need.drains):
             total[dimension] = total.get(dimension, 0) + amount
     return total

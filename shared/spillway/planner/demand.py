@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from spillway.model.cluster import PodSet, PodShape, PodState
 from spillway.model.plan import Placement
 from spillway.model.policy import Policy
-from spillway.planner.amounts import NOTHING, Need
+from spillway.planner.amounts import NOTHING, UNLIMITED, Need
 from spillway.planner.durations import duration_s
 from spillway.planner.queues import of_unknown_gangs
 from spillway.planner.rules.requirement import matches
@@ -18,11 +18,11 @@ SCALE_UP_DELAY = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 
 @dataclass
 class Lot:
-    """Pods of one shape that wait. `left` of them have no place yet; `kind` is the shape's in `Fit`.
+    """Pods of one shape that wait, at `number` in the queue. `left` of them have no place yet; `kind` is the shape's in `Fit`.
 
     `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names. `offset`
-    is where they begin among all pods of their shape that wait, as Placement counts them. `problem`: why it is not known which
-    others must start with them; then they get no place.
+    is where they begin among all pods of their shape that wait, as Placement counts them. No more than `limit` may be placed.
+    `problem`: why it is not known which others must start with them; then they get no place.
     """
 
     shape: PodShape
@@ -33,6 +33,8 @@ class Lot:
     kind: int = 0
     left: int = 0
     offset: int = 0
+    number: int = 0
+    limit: int = UNLIMITED
     problem: str = ""
 
     def __post_init__(self) -> None:
@@ -42,6 +44,11 @@ class Lot:
     def is_judged(self) -> bool:
         """Whether a node may be bought for them."""
         return not (self.shape.resource_claims or self.problem)
+
+    @property
+    def asked(self) -> int:
+        """How many may still have a place."""
+        return min(self.left, self.limit)
 
     @property
     def rank(self) -> tuple[int, bool, datetime, str, str]:
@@ -58,37 +65,6 @@ class Lot:
         return tuple(f"{self.shape.namespace}/{name}" for name in self.pods.names[first : min(first + 3, self.count)])
 
 
-@dataclass(frozen=True)
-class Item:
-    """Lots that no node tells apart: of one kind, need and priority, in queue order."""
-
-    lots: tuple[Lot, ...]
-    need: Need
-    kind: int
-    priority: int
-    count: int
-
-    def deal(self, pods: int) -> Iterator[tuple[Lot, int]]:
-        """The next `pods` of the queue, lot by lot; the caller places them before it asks again."""
-        for lot in self.lots:
-            if lot.left and pods:
-                number = min(lot.left, pods)
-                pods -= number
-                yield lot, number
-
-
-def items(lots: Iterable[Lot]) -> list[Item]:
-    """What is left without a place, in the queue order of the first of each."""
-    alike: dict[tuple[int, Need, int], list[Lot]] = {}
-    for lot in lots:
-        if lot.left:
-            alike.setdefault((lot.kind, lot.need, lot.shape.priority), []).append(lot)
-    return [
-        Item(tuple(found), need, kind, priority, sum(lot.left for lot in found))
-        for (kind, need, priority), found in alike.items()
-    ]
-
-
 def waiting(view: View) -> list[Lot]:
     """All demand in queue order."""
     lots = []
@@ -101,7 +77,10 @@ def waiting(view: View) -> list[Lot]:
             if old_enough := _old_enough(view, shape, created):
                 pods = PodSet(shape=shape_id, state=state, names=names, created=created)
                 lots.append(Lot(shape, pods, old_enough, offset=queue.before(state)))
-    return sorted([*lots, *_moving(view), *_of_unknown_gangs(view)], key=lambda lot: lot.rank)
+    found = sorted([*lots, *_moving(view), *_of_unknown_gangs(view)], key=lambda lot: lot.rank)
+    for number, lot in enumerate(found):
+        lot.number = number
+    return found
 
 
 def _states(shape: PodShape, policy: Policy) -> Iterable[PodState]:

@@ -1,26 +1,58 @@
 """May a pod of this shape go to a node like this? Judged once for all shapes and all nodes that are alike."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 from spillway.model.cluster import PodShape
+from spillway.model.reason import Code
 from spillway.planner.rules import FILTERS
 from spillway.planner.rules.base import NAME_FIELD, ZONE_KEYS, Filter, Host, Refusal
 
 ZONE_SENSITIVE = frozenset(ZONE_KEYS)
 
 
-class Fit:
-    """Verdicts of the rules over the shapes that wait. Kinds are small integers: equal kind, equal verdict."""
+OUTSIDE = ""
+"""In the place of a value: nodes that lack the key, and so are in no domain of it."""
 
-    def __init__(self, shapes: Iterable[PodShape], filters: Sequence[Filter] = FILTERS) -> None:
+
+class Within(NamedTuple):
+    """A topology key and the values that will do, or that will not where it is not `inside`. OUTSIDE is a value, too."""
+
+    key: str
+    values: frozenset[str]
+    inside: bool = True
+
+    @property
+    def is_one(self) -> bool:
+        return self.inside and len(self.values) == 1
+
+    def admits(self, value: str | None) -> bool:
+        return ((value or OUTSIDE) in self.values) is self.inside
+
+
+class _Wanted(NamedTuple):
+    """Shapes that go to one node together, and the domains that they are kept to."""
+
+    shapes: tuple[PodShape, ...]
+    within: tuple[Within, ...] = ()
+
+
+class Fit:
+    """Verdicts of the rules over the shapes that wait. Kinds are small integers: equal kind, equal verdict.
+
+    `keys` are labels of nodes that are told apart beside those that the shapes' own rules read.
+    """
+
+    def __init__(self, shapes: Iterable[PodShape], filters: Sequence[Filter] = FILTERS, keys: Iterable[str] = ()) -> None:
         self._filters = filters
-        self._samples: list[PodShape] = []
+        self._samples: list[_Wanted] = []
         self._hosts: list[Host] = []
         self._shape_kinds: dict[Hashable, int] = {}
         self._host_kinds: dict[Hashable, int] = {}
         self._verdicts: dict[tuple[int, int], Refusal | None] = {}
         waiting = list(shapes)
-        self._keys = sorted({key for shape in waiting for rule in filters for key in rule.keys(shape)})
+        self._derived: dict[Hashable, int] = {}
+        self._keys = sorted({key for shape in waiting for rule in filters for key in rule.keys(shape)}.union(keys))
         self._zones_matter = not ZONE_SENSITIVE.isdisjoint(self._keys)
         self._names_matter = NAME_FIELD in self._keys
 
@@ -28,7 +60,29 @@ class Fit:
         key = tuple(rule.part(shape) for rule in self._filters)
         kind = self._shape_kinds.setdefault(key, len(self._samples))
         if kind == len(self._samples):
-            self._samples.append(shape)
+            self._samples.append(_Wanted((shape,)))
+        return kind
+
+    def kept_to(self, shape_kind: int, *within: Within) -> int:
+        """The kind of such pods that may go to some domains only."""
+        if not within:
+            return shape_kind
+        one = self._samples[shape_kind]
+        return self._derive((shape_kind, within), _Wanted(one.shapes, (*one.within, *within)))
+
+    def together(self, shape_kinds: Iterable[int]) -> int:
+        """The kind of pods that go to one node together."""
+        kinds = tuple(dict.fromkeys(shape_kinds))
+        samples = [self._samples[kind] for kind in kinds]
+        if len(kinds) == 1:
+            return kinds[0]
+        shapes = tuple(shape for sample in samples for shape in sample.shapes)
+        return self._derive(kinds, _Wanted(shapes, tuple(one for sample in samples for one in sample.within)))
+
+    def _derive(self, key: Hashable, wanted: _Wanted) -> int:
+        kind = self._derived.setdefault(key, len(self._samples))
+        if kind == len(self._samples):
+            self._samples.append(wanted)
         return kind
 
     def host_kind(self, host: Host) -> int:
@@ -43,6 +97,10 @@ class Fit:
             self._hosts.append(host)
         return kind
 
+    def host(self, host_kind: int) -> Host:
+        """One that stands for all of the kind: they agree on each key that is read."""
+        return self._hosts[host_kind]
+
     def refusal(self, shape_kind: int, host_kind: int) -> Refusal | None:
         """Why such a pod may not go to such a node, None when it may; amounts are not looked at."""
         found = self._verdicts.get((shape_kind, host_kind), _UNKNOWN)
@@ -51,12 +109,17 @@ class Fit:
             self._verdicts[shape_kind, host_kind] = found
         return found
 
-    def _judge(self, shape: PodShape, host: Host) -> Refusal | None:
-        for rule in self._filters:
-            for variant in host.in_each_zone() if self._zones_matter else (host,):
-                refused = rule.refusal(shape, variant)
-                if refused:
-                    return refused
+    def _judge(self, wanted: _Wanted, host: Host) -> Refusal | None:
+        variants = host.in_each_zone() if self._zones_matter else (host,)
+        for shape in wanted.shapes:
+            for rule in self._filters:
+                for variant in variants:
+                    refused = rule.refusal(shape, variant)
+                    if refused:
+                        return refused
+        for one in wanted.within:
+            if not all(one.admits(variant.labels.get(one.key)) for variant in variants):
+                return Refusal(Code.DOMAIN, f"is kept to other domains of {one.key}")
         return None
 
 

@@ -14,7 +14,7 @@ from spillway.model.memory import Memory
 from spillway.model.plan import Placement, Plan, Summary
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
-from spillway.planner import demand, supply, unjudged
+from spillway.planner import demand, exclusive, place, supply, unjudged
 from spillway.planner.amounts import Dimensions
 from spillway.planner.buy import Purchase, buy
 from spillway.planner.daemons import Daemons
@@ -26,11 +26,11 @@ from spillway.planner.limits import ledger
 from spillway.planner.market import Market
 from spillway.planner.new_nodes import NewNodes
 from spillway.planner.paid import paid, total_usd_h
-from spillway.planner.place import place
 from spillway.planner.rooms import Kind, Rooms
 from spillway.planner.scale_in import Shrink
 from spillway.planner.scale_out import Growth
-from spillway.planner.supply import Source, Supply
+from spillway.planner.supply import Supply
+from spillway.planner.topology.settle import Topology, reasons, settle
 from spillway.planner.unserved import Explainer
 from spillway.planner.view import View, view
 
@@ -45,28 +45,34 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     lots = demand.waiting(seen)
     nominated = list(demand.nominated(seen))
     shapes = [lot.shape for lot in lots]
-    dimensions, fit = Dimensions(shapes), Fit(shapes)
+    topology = Topology(seen, [lot for lot in lots if not lot.shape.resource_claims])
+    dimensions, fit = Dimensions(shapes, topology.hosts), Fit(shapes, keys=topology.keys)
     for lot in lots:
         lot.need, lot.kind = dimensions.need(lot.shape), fit.shape_kind(lot.shape)
     waiting = [lot for lot in lots if not lot.moving]
+    exclusive.limit(lots)
     judged = [lot for lot in lots if lot.is_judged]
 
     daemons = Daemons(seen, dimensions)
     new_nodes = NewNodes(seen, dimensions, daemons)
     rooms = Rooms(seen, dimensions, fit, new_nodes, daemons).all(gaps)
-    placed = place(judged, rooms, fit, dimensions.accelerators)
     limits = ledger(seen, gaps)
     market_supply = supply.supply(seen, gaps, new_nodes, fit)
-    market = Market(seen, demand.items(judged), market_supply, fit, dimensions)
     desired = {key: seen.groups[key].nodes(gap.desired) for key, gap in gaps.items()}
     there = {key: gap.coming + sum(i.is_member for i in seen.groups[key].instances) for key, gap in gaps.items()}
-    purchase = buy(market, limits, paid(seen, there), _below_min(seen, gaps, market_supply), desired)
+    free, raised = paid(seen, there), _below_min(seen, gaps, market_supply)
+
+    def bought(market: Market) -> Purchase:
+        return buy(market, limits, free, [market.sources[key] for key in raised], desired)
+
+    settled = settle(seen, topology, judged, rooms, market_supply, fit, dimensions, bought)
+    market, purchase, placed = settled.market, settled.purchase, place.placed(settled.moves)
 
     shrink = Shrink(seen, gaps, frozenset(placed.used | {p.target for p in nominated}))
     shrink.run()
-    grow, new = Growth(seen, judged, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
+    grow, new = Growth(seen, lots, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
     leave = shrink.steps(len(grow) + 1)
-    explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger)
+    explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger, reasons(topology, settled))
     found = Plan(
         plan_id="",
         cluster=cluster.cluster,
@@ -79,8 +85,8 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         give_back=tuple(give_back(seen, gaps, len(grow) + len(leave) + 1)),
         unserved=tuple(explain.unserved(lot, lot.left) for lot in waiting if lot.left),
         kept=tuple(shrink.reasons()),
-        warnings=tuple(_warnings(seen, lots)),
-        placements=(*nominated, *placed.placements, *new),
+        warnings=tuple(_warnings(seen)),
+        placements=(*nominated, *topology.in_order([*placed.placements, *new])),
     )
     return msgspec.structs.replace(found, plan_id=_plan_id(found))
 
@@ -99,10 +105,10 @@ def _plan_id(found: Plan) -> str:
     return hashlib.sha256(encode(parts)).hexdigest()[:16]
 
 
-def _below_min(seen: View, gaps: Mapping[str, Gap], market_supply: Supply) -> list[Source]:
-    """A node for each that a group lacks to its min."""
+def _below_min(seen: View, gaps: Mapping[str, Gap], market_supply: Supply) -> list[str]:
+    """A group's key for each node that it lacks to its min."""
     return [
-        source
+        key
         for key, source in market_supply.sources.items()
         for _ in range(source.group.nodes(seen.min_of(source.group) - gaps[key].desired))
     ]
@@ -140,9 +146,9 @@ def _dollars(amount: float) -> float:
     return round(amount, 6)
 
 
-def _warnings(seen: View, lots: Sequence[Lot]) -> Iterable[Reason]:
+def _warnings(seen: View) -> Iterable[Reason]:
     found = [*seen.cluster.warnings, *seen.fleet.warnings, *seen.warnings, *supply.warnings(seen), *_silent(seen)]
-    found += unjudged.warnings(seen, lots)
+    found += unjudged.warnings(seen)
     return sorted(set(found), key=lambda warning: (warning.code, warning.text))
 
 

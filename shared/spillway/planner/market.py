@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from spillway.model.fleet import CapacityType
 from spillway.model.policy import RegionMode
 from spillway.planner.amounts import Dimensions, most
-from spillway.planner.demand import Item
 from spillway.planner.fit import Fit
+from spillway.planner.parcel import Item
 from spillway.planner.supply import Source, Supply, region_order, region_ranks
 from spillway.planner.view import View
 
@@ -22,17 +22,28 @@ class Market:
         self._fit = fit
         self._options: list[int] | None = None
         self._takes: dict[tuple[int, tuple[int, ...]], list[bool]] = {}
+        self._holds: dict[tuple[int, ...], list[bool]] = {}
+        needs, kinds = dict.fromkeys(item.need for item in items), dict.fromkeys(item.kind for item in items)
+        self._needs, self._kinds = list(needs), list(kinds)
+        number_of = {need: number for number, need in enumerate(needs)}, {kind: number for number, kind in enumerate(kinds)}
+        self._pairs = [(number_of[0][item.need], number_of[1][item.kind]) for item in items]
         self._accelerators = dimensions.accelerators
 
     def takes(self, source: Source) -> list[bool]:
         """For each item, whether a pod of it may go to an empty node of the group."""
         key = (source.host, source.have)
         if key not in self._takes:
-            have = list(source.have)
-            self._takes[key] = [
-                most(have, item.need, 1) == 1 and self._fit.refusal(item.kind, source.host) is None for item in self.items
-            ]
+            holds = self._held(source.have)
+            admits = [self._fit.refusal(kind, source.host) is None for kind in self._kinds]
+            self._takes[key] = [holds[need] and admits[kind] for need, kind in self._pairs]
         return self._takes[key]
+
+    def _held(self, have: tuple[int, ...]) -> list[bool]:
+        """For each need that items share, whether an empty node with so much holds one."""
+        if have not in self._holds:
+            free = list(have)
+            self._holds[have] = [most(free, need, 1) == 1 for need in self._needs]
+        return self._holds[have]
 
     def options(self, item: int) -> int:
         """How many groups could take a pod of it."""

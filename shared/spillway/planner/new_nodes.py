@@ -42,7 +42,8 @@ class NewNodes:
         """Without the daemons that will come to it. Its CSI drivers will attach as many volumes as on its fellows."""
         free = self._dimensions.room(_slots(template.allocatable), self._attachments.get(group.key, {}))
         for dimension, amount in self._daemons.on(host).items():
-            free[dimension] = max(0, free[dimension] - amount)
+            left = free[dimension] - amount
+            free[dimension] = left if self._dimensions.is_neighbour(dimension) else max(0, left)
         return free
 
 

@@ -12,11 +12,12 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import NamedTuple
 
 from spillway.planner.amounts import Need, most, subtract
 
 ROUNDS = 30
-WORK = 800_000  # looks at one shape for one node, over all rounds: about half a second
+WORK = 300_000  # looks at one shape for one node, over all rounds: about half a second
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,11 @@ def pack(
     An offer without a price, above 0 and finite, cannot be compared with another: it is not opened.
     """
     offers = [offer if 0 < offer.price < inf else replace(offer, items=()) for offer in offers]
-    values = _least_cost(needs, offers)
+    shares = _Shares(needs)
+    values = _least_cost(needs, offers, shares)
     best, spent = Packing(left=list(counts)), 0
     for number in range(ROUNDS):
-        run = _Run(needs, counts, offers, values, limiter())
+        run = _Run(needs, counts, offers, values, shares, limiter())
         found = run.packing()
         if number == 0 or (sum(found.left), found.price) < (sum(best.left), best.price - 1e-9):
             best = found
@@ -77,15 +79,49 @@ def pack(
     return best
 
 
-def _share(need: Need, have: Sequence[int]) -> float:
-    return max(amount / have[dimension] for dimension, amount in need.each)
+class _Alike(NamedTuple):
+    """Items that take the same `amounts` of a node and are worth the same: where one finds too little, all do."""
+
+    number: int
+    value: float
+    amounts: Need
+    items: list[int]
 
 
-def _least_cost(needs: Sequence[Need], offers: Sequence[Offer]) -> list[float]:
+class _Shares:
+    """The dominant share of a node that a pod takes. `number` is equal for items that take the same amounts."""
+
+    def __init__(self, needs: Sequence[Need]) -> None:
+        numbers: dict[tuple[tuple[int, int], ...], int] = {}
+        self.number = [numbers.setdefault(need.each, len(numbers)) for need in needs]
+        self._amounts = list(numbers)
+        self._known: dict[tuple[int, tuple[int, ...]], float] = {}
+
+    def share(self, number: int, offer: Offer) -> float:
+        known = number, offer.have
+        if known not in self._known:
+            self._known[known] = max(amount / offer.have[dimension] for dimension, amount in self._amounts[number])
+        return self._known[known]
+
+
+def least(needs: Sequence[Need]) -> Need:
+    """What all of them ask for at least."""
+    found = dict(needs[0].each) if needs else {}
+    for need in needs:
+        asked = dict(need.each)
+        found = {dimension: min(amount, asked[dimension]) for dimension, amount in found.items() if dimension in asked}
+    return Need(tuple(sorted(found.items())))
+
+
+def _least_cost(needs: Sequence[Need], offers: Sequence[Offer], shares: _Shares) -> list[float]:
     values = [0.0] * len(needs)
     for offer in offers:
+        cost_of: dict[int, float] = {}
         for item in offer.items:
-            cost = offer.price * _share(needs[item], offer.have)
+            number = shares.number[item]
+            if number not in cost_of:
+                cost_of[number] = offer.price * shares.share(number, offer)
+            cost = cost_of[number]
             if not values[item] or cost < values[item]:
                 values[item] = cost
     return values
@@ -109,27 +145,35 @@ class _Run:
     """One greedy run. A stale score is recomputed when its offer comes to the top: scores fall as pods are taken."""
 
     def __init__(
-        self, needs: Sequence[Need], counts: Sequence[int], offers: Sequence[Offer], values: list[float], limiter: Limiter
+        self,
+        needs: Sequence[Need],
+        counts: Sequence[int],
+        offers: Sequence[Offer],
+        values: list[float],
+        shares: _Shares,
+        limiter: Limiter,
     ) -> None:
         self.work = 0
         self._needs, self._offers, self._values, self._limiter = needs, offers, values, limiter
         self._left = list(counts)
         self._room = [offer.room for offer in offers]
+        self._shares = shares
+        self._grouped: dict[tuple[int, ...], list[_Alike]] = {}
         self._orders = [self._fill_orders(offer) for offer in offers]
+        self._least = least(needs)
 
     def packing(self) -> Packing:
         found = Packing()
         heap = [entry for index in range(len(self._offers)) if (entry := self._scored(index))]
         heapq.heapify(heap)
         while heap:
-            score, index, pattern = heap[0]
-            fresh = self._scored(index)
+            fresh = self._scored(heap[0][1])
             if fresh is None:
                 heapq.heappop(heap)
-            elif (fresh[0], fresh[2]) != (score, pattern):
-                heapq.heapreplace(heap, fresh)
-            else:
-                self._open(found, index, pattern)
+                continue
+            heapq.heapreplace(heap, fresh)
+            if heap[0] is fresh:
+                self._open(found, fresh[1], fresh[2])
         found.left = self._left
         return found
 
@@ -157,22 +201,40 @@ class _Run:
                 best, best_value = pattern, value
         return (-best_value / offer.price, index, tuple(best)) if best else None
 
-    def _fill(self, offer: Offer, order: Sequence[int]) -> tuple[list[tuple[int, int]], float]:
+    def _fill(self, offer: Offer, order: Sequence[_Alike]) -> tuple[list[tuple[int, int]], float]:
         free, pattern, value = list(offer.have), [], 0.0
-        left, needs = self._left, self._needs
-        self.work += len(order)
-        for item in order:
-            if left[item]:
-                number = most(free, needs[item], left[item])
-                if number:
-                    subtract(free, needs[item], number)
-                    pattern.append((item, number))
-                    value += self._values[item] * number
+        left, needs, least = self._left, self._needs, self._least
+        for _, worth, amounts, items in order:
+            self.work += 1
+            if len(items) > 1 and not most(free, amounts, 1):
+                continue
+            for item in items:
+                if left[item]:
+                    self.work += 1
+                    number = most(free, needs[item], left[item])
+                    if number:
+                        subtract(free, needs[item], number)
+                        pattern.append((item, number))
+                        value += worth * number
+                        if not most(free, amounts, 1):
+                            break
+            if not most(free, least, 1):
+                break
         return pattern, value
 
-    def _fill_orders(self, offer: Offer) -> tuple[list[int], ...]:
+    def _fill_orders(self, offer: Offer) -> tuple[list[_Alike], ...]:
         """Best paid for its share first, and largest first; the better node of the two is taken."""
-        share = {item: _share(self._needs[item], offer.have) for item in offer.items}
-        dense = sorted(offer.items, key=lambda i: (-self._values[i] / share[i], -share[i], i))
-        large = sorted(offer.items, key=lambda i: (-share[i], i))
-        return (dense, large)
+        shares = [(self._shares.share(alike.number, offer), alike) for alike in self._groups(offer.items)]
+        dense = sorted(shares, key=lambda one: (-one[1].value / one[0], -one[0], one[1].items))
+        large = sorted(shares, key=lambda one: (-one[0], one[1].items))
+        return [alike for _, alike in dense], [alike for _, alike in large]
+
+    def _groups(self, items: tuple[int, ...]) -> list[_Alike]:
+        if items not in self._grouped:
+            found: dict[tuple[int, float], list[int]] = {}
+            for item in items:
+                found.setdefault((self._shares.number[item], self._values[item]), []).append(item)
+            self._grouped[items] = [
+                _Alike(number, value, Need(self._needs[alike[0]].each), alike) for (number, value), alike in found.items()
+            ]
+        return self._grouped[items]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from spillway.model.cluster import Taint
+from spillway.model.cluster import PodState, Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate
 from spillway.planner import prices
 from spillway.planner.amounts import Dimensions, Need, subtract
@@ -102,6 +102,9 @@ class Rooms:
             shape = self.view.shapes[pods.shape]
             if shape.priority >= self.view.policy.pods.priority_cutoff or shape.is_daemon:
                 subtract(free, self._need(pods.shape), len(pods.names))
+                if pods.state == PodState.TERMINATING:
+                    for dimension, amount in self.dimensions.uncounted(pods.shape):
+                        free[dimension] += amount * len(pods.names)
                 for dimension, identity in self.dimensions.shared_elsewhere(shape):
                     again = len(pods.names) - ((dimension, identity) not in shared)
                     free[dimension] += again  # each pod took one of its own above

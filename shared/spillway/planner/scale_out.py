@@ -22,7 +22,8 @@ from spillway.planner.view import View
 
 @dataclass(frozen=True)
 class Growth:
-    """All that a plan's scale-out steps are made of. `orphans` are cordoned nodes, by group's key, that nobody drains."""
+    """All that a plan's scale-out steps are made of; `lots` by number. `orphans` are cordoned nodes, by group's key, that
+    nobody drains."""
 
     view: View
     lots: Sequence[Lot]
@@ -62,20 +63,20 @@ class Growth:
         return fallbacks(taken, pods, self.market, others, region_order(self.view), limits)
 
     def _deal(self) -> tuple[list[Placement], dict[str, dict[int, int]]]:
-        """New nodes are numbered within their group, after those that were coming already. Pods served, by group and lot."""
+        """New nodes are numbered within their group, after those that were coming already. Pods served, by group and then by
+        the lot's number."""
         number = {key: gap.coming for key, gap in self.gaps.items()}
-        index = {id(lot): i for i, lot in enumerate(self.lots)}
         served: dict[str, dict[int, int]] = {key: dict(pods) for key, pods in self.placed.serves.items()}
         placements = []
         for node in self.purchase.nodes:
             key = node.source.group.key
             mine = served.setdefault(key, {})
             for item, pods in node.pods:
-                for lot, part in self.market.items[item].deal(pods):
-                    placement = lot.place(f"{key}#{number[key]}", part)
-                    if not lot.moving:
-                        placements.append(placement)
-                    mine[index[id(lot)]] = mine.get(index[id(lot)], 0) + part
+                for parcel, units in self.market.items[item].deal(pods):
+                    for lot, placement in parcel.place(f"{key}#{number[key]}", units):
+                        if not lot.moving:
+                            placements.append(placement)
+                        mine[lot.number] = mine.get(lot.number, 0) + placement.pods
             number[key] += 1
         return placements, served
 

@@ -1,21 +1,14 @@
-"""What pods and people ask for and the planner does not judge yet: said in a warning, never passed over in silence."""
+"""What people ask for and the planner does not judge yet: said in a warning, never passed over in silence."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from spillway.model.cluster import ClusterSnapshot
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
-from spillway.planner.demand import Lot
-from spillway.planner.rules import UNJUDGED
 from spillway.planner.view import View
 
 
-def warnings(view: View, lots: Sequence[Lot]) -> Iterable[Reason]:
-    carried = {name: sum(carries(lot.shape) for lot in lots) for name, carries in UNJUDGED.items()}
-    named = [f"{name} ({count} {'shape' if count == 1 else 'shapes'})" for name, count in carried.items() if count]
-    if named:
-        text = f"pods carry rules that are not judged yet, and are planned by the others: {', '.join(named)}"
-        yield Reason(code=Code.RULES_NOT_JUDGED, text=text)
+def warnings(view: View) -> Iterable[Reason]:
     if asked := list(_asked(view.cluster)):
         text = f"the cluster asks for what is not planned yet: {', '.join(asked)}"
         yield Reason(code=Code.RULES_NOT_JUDGED, text=text)

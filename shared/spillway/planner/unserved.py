@@ -12,6 +12,7 @@ from spillway.planner.fit import Fit
 from spillway.planner.limits import Ledger
 from spillway.planner.new_nodes import NewNodes
 from spillway.planner.supply import Supply
+from spillway.planner.topology.reasons import Reasons
 from spillway.planner.view import View
 
 NAMED = 40  # groups with a reason of their own; further ones are folded into one line for each region and code
@@ -21,14 +22,22 @@ _NEARNESS = (
     Code.STALE_VIEW, Code.UNAVAILABLE, Code.AT_MAX, Code.LIMIT, Code.RESERVATION, Code.QUOTA,
     Code.SUSPENDED, Code.CHANGING, Code.OTHER_OWNER, Code.DISABLED, Code.REGION_UNKNOWN,
     Code.NO_TEMPLATE, Code.REGION_EXCLUDED, Code.SINGLE_REGION, Code.IGNORED, Code.TOO_SMALL, Code.ZONE, Code.TAINT,
-    Code.AFFINITY, Code.SELECTOR, Code.VOLUME,
+    Code.AFFINITY, Code.SELECTOR, Code.VOLUME, Code.TOPOLOGY_SPREAD, Code.POD_ANTI_AFFINITY, Code.POD_AFFINITY,
 )  # fmt: skip
 
 
 class Explainer:
     def __init__(
-        self, view: View, supply: Supply, fit: Fit, dimensions: Dimensions, new_nodes: NewNodes, ledger: Ledger
+        self,
+        view: View,
+        supply: Supply,
+        fit: Fit,
+        dimensions: Dimensions,
+        new_nodes: NewNodes,
+        ledger: Ledger,
+        neighbours: Reasons | None = None,
     ) -> None:
+        self._neighbours = neighbours
         self._view, self._supply, self._fit = view, supply, fit
         self._dimensions, self._new_nodes, self._ledger = dimensions, new_nodes, ledger
 
@@ -50,6 +59,9 @@ class Explainer:
         if lot.problem:
             yield "", Code.NOT_JUDGED, 0.0, f"its gang is not known at present, so its pods buy no node: {lot.problem}"
             return
+        if lot.limit < lot.count:
+            yield "", Code.VOLUME, 0.0, "waits for a volume that one pod alone may have, and another pod comes first"
+            return
         if not self._view.groups:
             yield "", Code.NO_GROUPS, 0.0, f"cluster {self._view.cluster.cluster} has no Auto Scaling groups: see their tags"
         for key, group in self._view.groups.items():
@@ -64,6 +76,7 @@ class Explainer:
         if rule:
             return rule.code, 0.0, rule.text
         short = [(dimension, amount) for dimension, amount in lot.need.alone if amount > have[dimension]]
+        short = [one for one in short if not self._dimensions.is_neighbour(one[0])]
         if short:
             return Code.TOO_SMALL, *self._too_small(short, have, group)
         if refused:
@@ -71,6 +84,9 @@ class Explainer:
         limit = self._ledger.refusal(group)
         if limit and group.key in self._supply.sources:
             return limit.code, 0.0, limit.text
+        beside = self._neighbours.of(lot, host) if self._neighbours and group.key in self._supply.sources else None
+        if beside:
+            return beside.code, 0.0, beside.text
         return Code.AT_MAX, 0.0, f"at its max of {self._view.max_of(group)} nodes"
 
     def _too_small(self, short: Sequence[tuple[int, int]], have: Sequence[int], group: NodeGroup) -> tuple[float, str]:

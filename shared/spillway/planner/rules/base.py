@@ -1,7 +1,6 @@
 """What a scheduling rule sees and says.
 
-A rule is a module of four names (`Filter`). To add one: write the module, put it into `rules.FILTERS`, and take
-its line out of `rules.UNJUDGED`.
+A rule is a module of four names (`Filter`). To add one: write the module, and put it into `rules.FILTERS`.
 """
 
 from collections.abc import Hashable, Iterable
