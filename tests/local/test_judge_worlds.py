@@ -104,12 +104,12 @@ SIGNS = {
 
 @pytest.mark.parametrize("feature", Feature)
 def test_a_feature_is_there_when_it_is_on_and_only_then(feature: Feature) -> None:
-    shown = [bool(SIGNS[feature](generate(seed, ALL))) for seed in range(12)]
+    shown = [bool(SIGNS[feature](generate(seed, ALL))) for seed in range(20)]
     assert sum(shown) >= 3
     # Pods of classes that preempt have priorities, too, and what attaches or watches over nodes needs nodes.
     needs = {Feature.PRIORITIES: {Feature.PREEMPTION}}.get(feature, set())
     without = ALL - {feature} - needs
-    assert not any(SIGNS[feature](generate(seed, without)) for seed in range(12))
+    assert not any(SIGNS[feature](generate(seed, without)) for seed in range(20))
 
 
 @pytest.mark.parametrize("features", [BUILT, ALL], ids=["built", "all"])
@@ -142,7 +142,7 @@ def test_worlds_are_small_and_rules_bite() -> None:
     }
     assert 12 < mean["nodes"] < 20
     assert 40 < mean["pods"] < 60
-    assert mean["served"] > mean["unserved"] > 3
+    assert 0.4 < mean["served"] / (mean["served"] + mean["unserved"]) < 0.8
     codes = Counter(reason.code for _, planned in plans for one in planned.plan.unserved for reason in one.reasons)
     assert codes.keys() >= {"too_small", "selector", "affinity", "taint", "zone", "at_max", "limit"}
     assert any(planned.uncordoned for _, planned in plans)

@@ -1,6 +1,6 @@
 """Nodes of random worlds: those that are there, with what runs on them, and those that a plan asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,21 +34,25 @@ def existing(scene: Scene, answers: dict[str, Any], groups: Sequence[NodeGroup])
     dice, found = scene.dice, list[Object]()
     if Feature.EXISTING not in scene.features:
         return []
-    counts = dict.fromkeys(range(len(groups)), 0)
     for _ in range(dice.pick(SIZES)):
-        number = dice.randrange(len(groups))
-        group = groups[number]
-        name = f"{group.name}-{counts[number]}"
-        counts[number] += 1
-        zone = dice.pick(group.zones)
-        node = aged(scene, joined(group, name, zone, ago(dice.uniform(3700, 90000))))
+        group = dice.pick(groups)
+        known = fellows(group, found)
+        node = joined(group, f"{group.name}-{len(known)}", dice.pick(group.zones), ago(dice.uniform(3700, 90000)))
+        node = like(node, known) if known else _first(scene, group, node)
         launches.add_instance(answers, group.name, node)
-        found.append(node)
+        found.append(cordoned(scene, node))
     if dice.chance(0.2):
         group = dice.pick(groups)
         found.append(aged(scene, joined(group, scene.named("lone"), group.zones[0], ago(90000))))
     scene.node_names += [node["metadata"]["name"] for node in found]
     return [load(scene, node) for node in found]
+
+
+def _first(scene: Scene, group: NodeGroup, node: Object) -> Object:
+    """Of a group: it sets the size of the others where the group has one type."""
+    assert group.template is not None
+    node = relabelled(scene, node)
+    return resized(scene, node) if len(group.template.instance_types) == 1 else node
 
 
 def joined(group: NodeGroup, name: str, zone: str, created: str) -> Object:
@@ -87,7 +91,22 @@ def aim_of(node: Mapping[str, Any]) -> Aim:
 
 
 def aged(scene: Scene, node: Object) -> Object:
-    """What people and time did to a node since it joined."""
+    """A node that has no fellow, with all that sets it apart."""
+    return cordoned(scene, resized(scene, relabelled(scene, node)))
+
+
+def resized(scene: Scene, node: Object) -> Object:
+    """What its kubelet says of it is not always what was computed: its fellows, those to come too, are like it."""
+    if scene.dice.chance(0.2):
+        have = quantity.resources(node["status"]["allocatable"])
+        cpu = int(have["cpu"] * scene.dice.uniform(0.7, 1.1))
+        node["status"]["allocatable"]["cpu"] = f"{cpu}m"
+        node["status"]["capacity"]["cpu"] = f"{cpu + 100}m"
+    return node
+
+
+def relabelled(scene: Scene, node: Object) -> Object:
+    """What people did to one node by hand, which says nothing of the next."""
     dice, labels, spec = scene.dice, node["metadata"]["labels"], node["spec"]
     if dice.chance(0.2):
         key = dice.pick(tuple(LABELS))
@@ -97,18 +116,31 @@ def aged(scene: Scene, node: Object) -> Object:
             *spec.get("taints", ()),
             {"key": "own", "value": "x", "effect": dice.pick(("NoSchedule", "NoExecute"))},
         ]
-    if dice.chance(0.2):
-        have = quantity.resources(node["status"]["allocatable"])
-        cpu = int(have["cpu"] * dice.uniform(0.7, 1.1))
-        node["status"]["allocatable"]["cpu"] = f"{cpu}m"
-        node["status"]["capacity"]["cpu"] = f"{cpu + 100}m"
+    return node
+
+
+def cordoned(scene: Scene, node: Object) -> Object:
+    """Now and then, by a person or by an earlier plan of ours."""
     if scene.has(Feature.UNSCHEDULABLE, 0.15):
+        spec = node["spec"]
         spec["unschedulable"] = True
         taints = [{"key": CORDON, "effect": "NoSchedule"}]
-        if dice.chance(0.5):
-            labels[markers.CORDONED] = OLD_PLAN
+        if scene.dice.chance(0.5):
+            node["metadata"]["labels"][markers.CORDONED] = OLD_PLAN
             taints.append({"key": markers.LEAVING_TAINT, "value": "1767225600", "effect": "NoSchedule"})
         spec["taints"] = [*spec.get("taints", ()), *taints]
+    return node
+
+
+def fellows(group: NodeGroup, items: Iterable[Object]) -> list[Object]:
+    """The group's nodes among objects of any kind."""
+    return [one for one in items if one["kind"] == "Node" and one["metadata"]["name"].rpartition("-")[0] == group.name]
+
+
+def like(node: Object, known: Sequence[Object]) -> Object:
+    """The node, with as much as those of its group have that are `known`."""
+    if known:
+        node["status"] |= {field: dict(known[0]["status"][field]) for field in ("allocatable", "capacity")}
     return node
 
 

@@ -55,9 +55,9 @@ def plan(
     memory = clocks.observe(Memory(), cluster, groups, rules, now)
     found = planner.plan(cluster, groups, memory, rules, now)
     by_name = {group.name: group for group in groups.groups}
-    new, targets = _new_nodes(found, by_name, now, closed)
-    pods = {key_of(one): one for one in items if one["kind"] == "Pod"}
     live = {one["metadata"]["name"]: one for one in items if one["kind"] == "Node"}
+    new, targets = _new_nodes(found, by_name, live, now, closed)
+    pods = {key_of(one): one for one in items if one["kind"] == "Pod"}
     assigned = {
         key: targets.get(entry["node"], entry["node"])
         for entry in explain.assignments(found, cluster, groups)
@@ -86,7 +86,7 @@ def snapshot(items: Iterable[Object], now: datetime) -> ClusterSnapshot:
 
 
 def _new_nodes(
-    found: Plan, by_name: Mapping[str, NodeGroup], now: datetime, closed: tuple[str, ...]
+    found: Plan, by_name: Mapping[str, NodeGroup], live: Mapping[str, Object], now: datetime, closed: tuple[str, ...]
 ) -> tuple[dict[str, Object], dict[str, str]]:
     new: dict[str, Object] = {}
     targets: dict[str, str] = {}
@@ -94,7 +94,8 @@ def _new_nodes(
         group = by_name[step.group]
         for number, zone in enumerate(launches.launch_zones(group, step.nodes, closed)):
             name = f"{group.name}-{len(group.instances) + number}"
-            new[name] = nodes.joined(group, name, zone, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+            node = nodes.joined(group, name, zone, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+            new[name] = nodes.like(node, nodes.fellows(group, live.values()))
             targets[f"{group.name}#{number}"] = name
     return new, targets
 
