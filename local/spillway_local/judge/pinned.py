@@ -1,10 +1,11 @@
 """Each pod pinned to the node that the plan means for it: whatever the plan says must come true, to the last pod.
 
-Exactly the plan's nodes are made, then the pods that it serves, in its order, each allowed on its own node only; then
-the others, allowed everywhere. Served pods that are not bound break a rule of the scheduler's that we do not know;
+Exactly the plan's nodes are made, then the pods that it serves, in its order, each kept to its own node; then the others,
+allowed everywhere. Served pods that are not bound break a rule of the scheduler's that we do not know;
 unserved pods that are bound found room that we left unused.
 """
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,12 +37,18 @@ def judge(stage: Stage, worlds: Sequence[RandomWorld]) -> list[Disagreement]:
 
 def set_up(stage: Stage, worlds: Sequence[RandomWorld]) -> tuple[list[tuple[RandomWorld, Planned]], dict[Key, Verdict]]:
     """The worlds with their plans come true, on a stage emptied before, and what the scheduler then said of all pods."""
+    plans, _ = come_true(stage, worlds)
+    stage.put(pod for _, planned in plans for pod, _ in planned.unserved)
+    return plans, stage.settle()
+
+
+def come_true(stage: Stage, worlds: Sequence[RandomWorld]) -> tuple[list[tuple[RandomWorld, Planned]], dict[Key, Verdict]]:
+    """The same with the pods alone that the plans serve."""
     stage.clear()
     plans = [(world, world.plan()) for world in worlds]
-    stage.put(one for world, planned in plans for one in (*world.standing(planned), *planned.nodes.values(), *planned.company))
-    stage.put(pinned(pod, node) for _, planned in plans for pod, node in planned.assigned)
-    stage.settle()
-    stage.put(pod for _, planned in plans for pod, _ in planned.unserved)
+    there = (one for world, planned in plans for one in (*world.standing(planned), *planned.nodes.values(), *planned.company))
+    stage.put(_with_pass(one) if one["kind"] == "Node" else one for one in there)
+    stage.put(kept_to(pod, node) for _, planned in plans for pod, node in planned.assigned)
     return plans, stage.settle()
 
 
@@ -56,8 +63,29 @@ def _compare(seed: int, planned: Planned, found: Mapping[Key, Verdict]) -> Itera
             yield Disagreement(seed, key_of(pod), f"unserved ({why})", verdict.text)
 
 
+_PASS = "judge.spillway.io/"  # of a resource that one node alone has
+
+
+def kept_to(pod: Object, node: str) -> Object:
+    """The pod, which only this node can take: it asks for what no other has.
+
+    No rule of the pod's own could say so as well: a spread counts the nodes that selector and affinity allow.
+    """
+    spec = copy.deepcopy(pod["spec"])
+    resources = spec["containers"][0].setdefault("resources", {})
+    for kind in ("requests", "limits"):
+        resources[kind] = {**resources.get(kind, {}), f"{_PASS}{node}": "1"}
+    return {**pod, "spec": spec}
+
+
+def _with_pass(node: Object) -> Object:
+    more = {f"{_PASS}{node['metadata']['name']}": "1000"}
+    status = node["status"]
+    return {**node, "status": {**status, **{field: {**status[field], **more} for field in ("allocatable", "capacity")}}}
+
+
 def pinned(pod: Object, node: str) -> Object:
-    """The pod, allowed on this node only, by its own rules as well: each term of its node affinity gets the node's name."""
+    """The pod, allowed on this node only and judged by its rules there: each term of its node affinity gets the node's name."""
     mine = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     spec = pod["spec"]
     affinity: dict[str, Any] = spec.get("affinity") or {}
