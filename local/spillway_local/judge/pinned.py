@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spillway_local.judge.features import NOT_FORESEEN
 from spillway_local.judge.scene import Key, Object, key_of
 from spillway_local.judge.stage import PREEMPTED, Stage, Verdict
 from spillway_local.judge.world import Planned, RandomWorld
@@ -32,7 +33,7 @@ def judge(stage: Stage, worlds: Sequence[RandomWorld]) -> list[Disagreement]:
     """All worlds at once; the stage is emptied before and after. Raises NotAtRest and Refusal."""
     plans, found = set_up(stage, worlds)
     stage.clear()
-    return [one for world, planned in plans for one in _compare(world.seed, planned, found)]
+    return [one for world, planned in plans for one in _compare(world, planned, found)]
 
 
 def set_up(stage: Stage, worlds: Sequence[RandomWorld]) -> tuple[list[tuple[RandomWorld, Planned]], dict[Key, Verdict]]:
@@ -52,15 +53,20 @@ def come_true(stage: Stage, worlds: Sequence[RandomWorld]) -> tuple[list[tuple[R
     return plans, stage.settle()
 
 
-def _compare(seed: int, planned: Planned, found: Mapping[Key, Verdict]) -> Iterator[Disagreement]:
+def _compare(world: RandomWorld, planned: Planned, found: Mapping[Key, Verdict]) -> Iterator[Disagreement]:
     for pod, node in planned.assigned:
         verdict = found.get(key_of(pod), PREEMPTED)
         if verdict.node != node:
-            yield Disagreement(seed, key_of(pod), f"served on {node}", verdict.text)
+            yield Disagreement(world.seed, key_of(pod), f"served on {node}", verdict.text)
     for pod, why in planned.unserved:
         verdict = found.get(key_of(pod), PREEMPTED)
-        if why and verdict.node:  # who is no demand may find room or not
-            yield Disagreement(seed, key_of(pod), f"unserved ({why})", verdict.text)
+        if why and verdict.node and not is_luck(world, planned, verdict.node):  # who is no demand may find room or not
+            yield Disagreement(world.seed, key_of(pod), f"unserved ({why})", verdict.text)
+
+
+def is_luck(world: RandomWorld, planned: Planned, node: str) -> bool:
+    """Whether a pod that the plan does not serve may find room there without the plan being wrong."""
+    return bool(world.features & NOT_FORESEEN) and planned.is_of_choice(node)
 
 
 _PASS = "judge.spillway.io/"  # of a resource that one node alone has
