@@ -6,13 +6,12 @@ The worlds need not be of features that the planner judges: its plan is only wha
 import pytest
 
 from spillway_local.judge import pinned
-from spillway_local.judge.features import BUILT, Feature
+from spillway_local.judge.features import BETWEEN_PODS, BUILT, Feature
 from spillway_local.judge.generator import generate
 from spillway_local.judge.scene import key_of
 from spillway_local.judge.stage import Stage
 from tests.fit.checker import left_over, refused
 
-BETWEEN_PODS = {Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY, Feature.TOPOLOGY_SPREAD}
 SETS = {
     "built": BUILT,
     "pod_affinity": BUILT | {Feature.POD_AFFINITY},

@@ -7,20 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.model.base import encode
-from spillway_local.judge.features import BUILT, Feature
+from spillway_local.judge.features import BETWEEN_PODS, BUILT, Feature
 from tests import builders
 from tests.fit.checker import left_over, refused
 from tests.fit.state import key_of
 from tests.fit.worlds import World, outcome, worlds
 
-BETWEEN_PODS = {Feature.POD_AFFINITY: "SO-07", Feature.POD_ANTI_AFFINITY: "SO-07", Feature.TOPOLOGY_SPREAD: "SO-08"}
-JUDGED = [feature for feature in BETWEEN_PODS if feature in BUILT]
+ROWS = {Feature.POD_AFFINITY: "SO-07", Feature.POD_ANTI_AFFINITY: "SO-07", Feature.TOPOLOGY_SPREAD: "SO-08"}
+JUDGED = sorted(BETWEEN_PODS & BUILT)
 
 every_feature = pytest.mark.parametrize(
     "features",
     [
         pytest.param(frozenset(), id="one pod and one node", marks=pytest.mark.feature("SO-06")),
-        *(pytest.param(frozenset({one}), id=one.value, marks=pytest.mark.feature(BETWEEN_PODS[one])) for one in JUDGED),
+        *(pytest.param(frozenset({one}), id=one.value, marks=pytest.mark.feature(ROWS[one])) for one in JUDGED),
         *([pytest.param(frozenset(JUDGED), id="all together")] if len(JUDGED) > 1 else []),
     ],
 )

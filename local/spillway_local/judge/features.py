@@ -35,10 +35,8 @@ BUILT = frozenset({
 })  # fmt: skip
 """What the planner judges today: in worlds of these features it must never be wrong."""
 
-NOT_FORESEEN = frozenset({
-    Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY, Feature.TOPOLOGY_SPREAD, Feature.MIXED_TYPES,
-})  # fmt: skip
-"""With these, more may fit on the node of a group that chose its zone or type than a plan could count on."""
+BETWEEN_PODS = frozenset({Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY, Feature.TOPOLOGY_SPREAD})
+"""Rules that pods have about each other."""
 
 NODE_LOCAL = frozenset({
     Feature.RESOURCES, Feature.SELECTORS, Feature.NODE_AFFINITY, Feature.PREFERRED, Feature.TAINTS, Feature.UNSCHEDULABLE,

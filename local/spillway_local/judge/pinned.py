@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spillway_local.judge.features import NOT_FORESEEN
+from spillway_local.judge.features import BETWEEN_PODS, Feature
 from spillway_local.judge.scene import Key, Object, key_of
 from spillway_local.judge.stage import PREEMPTED, Stage, Verdict
 from spillway_local.judge.world import Planned, RandomWorld
@@ -65,8 +65,14 @@ def _compare(world: RandomWorld, planned: Planned, found: Mapping[Key, Verdict])
 
 
 def is_luck(world: RandomWorld, planned: Planned, node: str) -> bool:
-    """Whether a pod that the plan does not serve may find room there without the plan being wrong."""
-    return bool(world.features & NOT_FORESEEN) and planned.is_of_choice(node)
+    """Whether a pod that the plan does not serve may find room there without the plan being wrong.
+
+    Groups that chose a zone or a type make such luck: with several types on their own new nodes, and where pods have rules
+    about each other anywhere, as the pods on these count in the zone that was chosen.
+    """
+    if world.features & BETWEEN_PODS:
+        return any(map(planned.is_of_choice, planned.nodes))
+    return Feature.MIXED_TYPES in world.features and planned.is_of_choice(node)
 
 
 _PASS = "judge.spillway.io/"  # of a resource that one node alone has
