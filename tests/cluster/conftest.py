@@ -6,11 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from spillway_local.control_plane import ControlPlane
+from spillway_local.judge.features import BUILT, Feature
 from spillway_local.judge.stage import Stage
 
 PAIR_SEEDS = 10
 BATCH = 10  # worlds that stand on the plane at once
 WORLDS, FIRST_SEED = int(os.environ.get("WORLDS") or 60), int(os.environ.get("SEED") or 0)
+FEATURES = frozenset(map(Feature, os.environ["FEATURES"].split(","))) if os.environ.get("FEATURES") else BUILT
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

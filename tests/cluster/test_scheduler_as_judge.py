@@ -8,20 +8,21 @@ import pytest
 
 from spillway.planner import fit, rules
 from spillway_local.judge import pinned, run
-from spillway_local.judge.features import BUILT, Feature
+from spillway_local.judge.features import BUILT, NODE_LOCAL, Feature
 from spillway_local.judge.generator import generate
 from spillway_local.judge.stage import Stage
+from tests.cluster.conftest import FEATURES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.feature("RS-07"), pytest.mark.feature("SO-02")]
 
 
 def test_every_served_pod_is_bound_and_no_other_is(stage: Stage, seeds: Sequence[int], record_property: Callable[..., Any]):
     """Pinned to the plan's nodes; and left to itself the scheduler, at rest, leaves no pod waiting for which we see room."""
-    found = run.judge(stage, seeds)
+    found = run.judge(stage, seeds, FEATURES)
 
     record_property("free", found.free.document())
     record_property("nominated", found.nominated.document())
-    assert not found.disagreements, run.report(found)
+    assert not found.disagreements, run.report(found, FEATURES)
 
 
 def test_whether_a_pod_may_go_on_a_node_is_judged_alike_and_for_the_same_kind_of_reason(stage: Stage, pairs_seed: int):
@@ -31,11 +32,13 @@ def test_whether_a_pod_may_go_on_a_node_is_judged_alike_and_for_the_same_kind_of
     assert not wrong, run.report_pairs(pairs_seed, wrong)
 
 
-@pytest.mark.parametrize("feature", [Feature.POD_AFFINITY, Feature.PREEMPTION])
-def test_a_feature_that_the_planner_does_not_judge_yet_has_its_world_on_the_stage(stage: Stage, feature: Feature):
-    """The scheduler comes to rest, and the stage is emptied for the next world; what it disagrees with is not asked."""
-    for seed in (1, 2):
-        run.judge(stage, [seed], BUILT | {feature})
+LEAN_ON_OTHERS = sorted(frozenset(Feature) - NODE_LOCAL)
+
+
+@pytest.mark.parametrize("feature", LEAN_ON_OTHERS)
+def test_a_world_with_any_feature_comes_to_rest_on_the_stage(stage: Stage, feature: Feature):
+    """Also one that the planner does not judge yet: who is right is not asked. Then the stage is emptied."""
+    run.judge(stage, [1], BUILT | {feature})
     stage.clear()
 
     kinds = ("Pod", "DaemonSet", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "Node")

@@ -36,6 +36,9 @@ BUILT = frozenset({
 })  # fmt: skip
 """What the planner judges today: in worlds of these features it must never be wrong."""
 
+BETWEEN_PODS = frozenset({Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY, Feature.TOPOLOGY_SPREAD})
+"""Rules that pods have about each other."""
+
 NODE_LOCAL = frozenset({
     Feature.RESOURCES, Feature.SELECTORS, Feature.NODE_AFFINITY, Feature.PREFERRED, Feature.TAINTS, Feature.UNSCHEDULABLE,
     Feature.HOST_PORTS,

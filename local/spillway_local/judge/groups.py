@@ -7,7 +7,7 @@ from spillway.aws.labels import TEMPLATE
 from spillway.model.cluster import Taint
 from spillway_local.judge.features import Feature
 from spillway_local.judge.instance_types import ACCELERATED, KINDS, Kind, described, prices
-from spillway_local.judge.scene import CLUSTER, LABELS, REGION, WORLD_LABEL, Object, Scene, ago, uid
+from spillway_local.judge.scene import CAPACITY_TYPE, CLUSTER, LABELS, REGION, WORLD_LABEL, Object, Scene, ago, uid
 
 ACCOUNT = "111122223333"
 DAY_S = 86400.0
@@ -57,9 +57,9 @@ def _add_group(scene: Scene, found: dict[str, Any], name: str, kind: Kind, zones
     found["LaunchTemplateVersions"].append({
         **template, "VersionNumber": 1, "DefaultVersion": True, "CreateTime": ago(30 * DAY_S), "LaunchTemplateData": data,
     })  # fmt: skip
-    group = _group(name, zones, _tags(scene, name, kind))
-    reference = {**template, "Version": "1"}
     spot = dice.chance(0.2) and len(types) == 1
+    group = _group(name, zones, _tags(scene, name, kind, spot))
+    reference = {**template, "Version": "1"}
     if spot or len(types) > 1:
         group["MixedInstancesPolicy"] = _mixed(reference, types, spot)
     else:
@@ -103,9 +103,9 @@ def _mixed(reference: Object, types: Sequence[str], spot: bool) -> Object:
     }  # fmt: skip
 
 
-def _tags(scene: Scene, name: str, kind: Kind) -> dict[str, str]:
+def _tags(scene: Scene, name: str, kind: Kind, spot: bool) -> dict[str, str]:
     dice = scene.dice
-    labels = {WORLD_LABEL: scene.prefix, "group": name}
+    labels = {WORLD_LABEL: scene.prefix, "group": name, CAPACITY_TYPE: "SPOT" if spot else "ON_DEMAND"}
     labels |= {key: dice.pick(values) for key, values in LABELS.items() if dice.chance(0.7)}
     if Feature.TOPOLOGY_SPREAD in scene.features:
         labels[scene.rack] = dice.pick(("r1", "r2", "r3"))

@@ -41,6 +41,15 @@ class Planned:
     assigned: tuple[tuple[Object, str], ...]
     unserved: tuple[tuple[Object, str], ...]
 
+    def is_of_choice(self, node: str) -> bool:
+        """A new one of a group of several zones or types: what it turned out to be was not known beforehand."""
+        choices = [
+            max(len(group.zones), len(group.template.instance_types))
+            for group in self.fleet.groups
+            if group.template and group.name == node.rpartition("-")[0]
+        ]
+        return node in self.nodes and max(choices, default=1) > 1
+
 
 def plan(
     objects: Iterable[Object],

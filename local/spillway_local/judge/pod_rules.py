@@ -7,7 +7,7 @@ its pod may not use does so over a label that only this world's nodes have.
 from collections.abc import Mapping
 
 from spillway_local.judge.features import Feature
-from spillway_local.judge.scene import HOSTNAME, LABELS, WORLD_LABEL, ZONE, Dice, Object, Scene
+from spillway_local.judge.scene import CAPACITY_TYPE, HOSTNAME, LABELS, WORLD_LABEL, ZONE, Dice, Object, Scene
 
 APP, ROLE, REVISION = "app", "role", "revision"
 ROLES = ("front", "back", "cache")
@@ -29,28 +29,33 @@ def apply(scene: Scene, spec: Object, own: Mapping[str, str]) -> None:
             if scene.dice.chance(0.3):
                 affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
                     {"weight": scene.dice.randint(1, 100), "podAffinityTerm": _term(scene, own)}
+                    for _ in range(scene.dice.pick((1, 2)))
                 ]
     if scene.has(Feature.TOPOLOGY_SPREAD, 0.3):
         spec["topologySpreadConstraints"] = [
-            _spread(scene, own, key) for key in scene.dice.some((ZONE, HOSTNAME, "tier", scene.rack), 2)
+            _spread(scene, own, key) for key in scene.dice.some((ZONE, HOSTNAME, CAPACITY_TYPE, "tier", scene.rack), 2)
         ]
 
 
 def _selector(dice: Dice, own: Mapping[str, str]) -> Object:
-    way = dice.randrange(4)
+    """Most often of the pods of its own workload, as people write them; few of the others meet in a small world."""
+    way = dice.pick((0, 0, 0, 1, 2, 3, 4))
     if way == 0:
         return {"matchLabels": {APP: own[APP]}}
     if way == 1:
         return {"matchLabels": {ROLE: dice.pick(ROLES)}}
     if way == 2:
         return {"matchExpressions": [{"key": ROLE, "operator": dice.pick(("In", "NotIn")), "values": dice.some(ROLES, 2)}]}
+    if way == 3:
+        roles = [{"key": ROLE, "operator": "In", "values": dice.some(ROLES, 2)}]
+        return {"matchLabels": {APP: own[APP]}, "matchExpressions": roles}
     return {"matchExpressions": [{"key": ROLE, "operator": "Exists"}]}
 
 
 def _term(scene: Scene, own: Mapping[str, str]) -> Object:
     dice = scene.dice
     term: Object = {
-        "topologyKey": dice.pick((HOSTNAME, ZONE, *LABELS)),
+        "topologyKey": dice.pick((HOSTNAME, HOSTNAME, ZONE, ZONE, CAPACITY_TYPE, "group", *LABELS)),
         "labelSelector": _selector(dice, own),
     }
     if dice.chance(0.3):

@@ -26,6 +26,7 @@ CLUSTER = "judge"
 REGION = "us-east-1"
 ZONES = (f"{REGION}a", f"{REGION}b", f"{REGION}c")
 ZONE, HOSTNAME, TYPE = ZONE_KEYS[0], "kubernetes.io/hostname", "node.kubernetes.io/instance-type"
+CAPACITY_TYPE = "eks.amazonaws.com/capacityType"
 
 LABELS: Mapping[str, tuple[str, ...]] = {
     "disk": ("ssd", "hdd", "nvme"),
