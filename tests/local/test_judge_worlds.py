@@ -142,7 +142,7 @@ def test_worlds_are_small_and_rules_bite() -> None:
     }
     assert 12 < mean["nodes"] < 20
     assert 40 < mean["pods"] < 60
-    assert 0.4 < mean["served"] / (mean["served"] + mean["unserved"]) < 0.8
+    assert 0.25 < mean["served"] / (mean["served"] + mean["unserved"]) < 0.8
     codes = Counter(reason.code for _, planned in plans for one in planned.plan.unserved for reason in one.reasons)
     assert codes.keys() >= {"too_small", "selector", "affinity", "taint", "zone", "at_max", "limit"}
     assert any(planned.uncordoned for _, planned in plans)
