@@ -197,7 +197,7 @@ class _Trial:
         lost = any(left[id(p)] and any(_asks(p, grant.dimension) for grant in hopes) for p in found.parcels)
         changed = any(self._cuts.get(where) != pods for where, pods in cuts.items())
         again = (uneven or lost) and not self._modest
-        self.has_more = changed or again or not holds
+        self.has_more = changed or again or (not holds and self.splitting.lacks(born))
         self._born = self._born if holds else born
         self._cuts |= cuts
         self._modest = self._modest or uneven or lost
