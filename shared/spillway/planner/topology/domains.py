@@ -366,6 +366,14 @@ class Splitting:
             for value in got
         )
 
+    def lacks(self, born: Sequence[Host]) -> bool:
+        """Whether nodes were bought in a domain that a spread knew nothing of."""
+        return any(
+            host.labels.get(spread.key) and host.labels[spread.key] not in present
+            for (spread, _), present in self._even.items()
+            for host in born
+        )
+
     def _present(self, spread: Spread, shape: PodShape) -> Counter[str]:
         """Without what this try deals."""
         census = self._all.census

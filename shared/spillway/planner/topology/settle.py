@@ -6,7 +6,9 @@ Where no pod says anything of another, it is placed and bought for once, as ever
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
+from spillway.model.cluster import PodShape
 from spillway.model.plan import Placement
 from spillway.planner.amounts import Dimensions, Need
 from spillway.planner.buy import Purchase
@@ -31,6 +33,24 @@ from spillway.planner.view import View
 ROUNDS = 4
 
 
+class _Turn(IntEnum):
+    """When the scheduler had better take a pod."""
+
+    COUNTS_OTHERS = 0
+    COUNTS_ITS_KIND = 1
+    COUNTED = 2
+    LOOKS_FOR_OTHERS = 3
+
+
+def _turn(shape: PodShape, terms: Terms) -> _Turn:
+    if terms.near(shape):
+        return _Turn.LOOKS_FOR_OTHERS
+    spreads = terms.spreads(shape)
+    if not spreads:
+        return _Turn.COUNTED
+    return _Turn.COUNTS_ITS_KIND if all(spread.pods.include(shape) for spread in spreads) else _Turn.COUNTS_OTHERS
+
+
 class Topology:
     """What the pods of one plan say of each other; `hosts` makes dimensions of it, `keys` are read of nodes."""
 
@@ -43,11 +63,11 @@ class Topology:
         self.rules = rules_of(waiting, everyone, terms, self.shapes)
         self.keys = self.rules.keys
         self.waiting = waiting
-        self._turns = {shape.id: 2 if terms.near(shape) else 0 if terms.spreads(shape) else 1 for shape in waiting}
+        self._turns = {shape.id: _turn(shape, terms) for shape in waiting}
 
     def in_order(self, placements: Iterable[Placement]) -> list[Placement]:
         """As the scheduler could take them: who counts others before those who are only counted, who looks for others last."""
-        return sorted(placements, key=lambda placement: self._turns.get(placement.shape, 1))
+        return sorted(placements, key=lambda placement: self._turns.get(placement.shape, _Turn.COUNTED))
 
     @property
     def is_silent(self) -> bool:
@@ -177,7 +197,7 @@ class _Trial:
         lost = any(left[id(p)] and any(_asks(p, grant.dimension) for grant in hopes) for p in found.parcels)
         changed = any(self._cuts.get(where) != pods for where, pods in cuts.items())
         again = (uneven or lost) and not self._modest
-        self.has_more = changed or again or not holds
+        self.has_more = changed or again or (not holds and self.splitting.lacks(born))
         self._born = self._born if holds else born
         self._cuts |= cuts
         self._modest = self._modest or uneven or lost
