@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from spillway.aws import clients, definitions, market
@@ -137,7 +138,8 @@ def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(account: Account
 
     def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:
         if request["nodegroupName"] == "gone":
-            raise AwsUnavailable(region, "eks:DescribeNodegroup", "ResourceNotFoundException: No node group found")
+            with clients.asking(region, "eks:DescribeNodegroup"):
+                raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "No node group found"}}, operation)
         return {"nodegroup": {"nodegroupName": request["nodegroupName"]}}
 
     monkeypatch.setattr(clients, "ask", ask)

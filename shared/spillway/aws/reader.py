@@ -20,6 +20,7 @@ from spillway.aws import (
     requirements,
     reservations,
 )
+from spillway.aws.partial import Partial
 from spillway.aws.table.instance_types import TypeShelf
 from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
@@ -77,8 +78,9 @@ class RegionRead:
             raise AwsUnavailable(self.region, key, f"no answer within {ANSWER_S} s") from None
 
     def items(self, key: str) -> Sequence[Item]:
-        """None where the answer is an error, which stands among `answers`."""
+        """Those that came; none where the answer is an error, which stands among `answers`."""
         found = self._answer_or_error(key)
+        found = found.value if isinstance(found, Partial) else found
         return () if isinstance(found, AwsError) else found
 
     def answers(self) -> dict[str, Any]:

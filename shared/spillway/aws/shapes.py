@@ -172,6 +172,7 @@ class LaunchTemplateVersion(Shape, frozen=True):
     launch_template_id: str = ""
     launch_template_name: str = ""
     default_version: bool = False
+    latest_version: bool | None = None  # ours: whether it was asked for as such, None where nobody says
 
 
 class Image(Shape, frozen=True):
@@ -342,6 +343,7 @@ class EksHealth(msgspec.Struct, frozen=True):
 
 class Nodegroup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodegroup_name: str
+    cluster_name: str = ""
     status: str = "ACTIVE"
     health: EksHealth = EksHealth()
     ami_type: str = ""
