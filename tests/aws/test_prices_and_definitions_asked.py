@@ -44,6 +44,7 @@ def product(usd: str, name: str = "m5.large") -> str:
     return json.dumps({"product": about, "serviceCode": "AmazonEC2", "terms": terms})
 
 
+@pytest.mark.feature("FS-09")
 def test_asks_the_pricing_api_for_linux_on_shared_hardware(pricing: Stubber) -> None:
     asked = {
         "regionCode": "eu-west-3", "operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA",
@@ -71,6 +72,7 @@ def test_a_price_is_asked_once_in_twelve_hours_and_kept_when_aws_fails(account: 
     assert "pricing:GetProducts failed" in str(kept.error)
 
 
+@pytest.mark.feature("FS-09")
 def test_a_type_without_a_price_is_asked_for_again_after_an_hour(account: Account, pricing: Stubber) -> None:
     pricing.add_response("get_products", {"PriceList": []})
     pricing.add_response("get_products", {"PriceList": [product("0.1")]})
@@ -91,6 +93,7 @@ def test_an_item_of_the_price_list_without_a_price_from_0_up_takes_no_other_with
     assert market.on_demand_prices(HOME, ["c5.large", "m5.large"]) == {"c5.large": 0.2}
 
 
+@pytest.mark.feature("FS-09")
 def test_of_many_types_the_whole_list_of_the_region_is_read_in_pages(pricing: Stubber) -> None:
     names = [f"m{number}.large" for number in range(market.LISTED_FROM)]
     pages = [[product("0.1", name) for name in names[:-2]], [product("0.2", names[-2]), product("9", "x9.large")]]
