@@ -113,7 +113,7 @@ def nodegroups(region: str, items: Iterable[Item], moving: Collection[str] = ())
     anew = {key for key, group in wanted.items() if group in moving}
     failed: dict[_Nodegroup, AwsError] = {}
     found = _nodegroups.get(wanted, lambda keys: _describe_nodegroups(keys, failed), anew)
-    answers: list[Item] = [{"nodegroup": answer["nodegroup"]} for answer in found.values() if answer]
+    answers: list[Item] = [{"nodegroup": answer["nodegroup"]} for answer in found.values() if answer is not None]
     missing = {f"{key[1]}/{key[2]}": error for key, error in failed.items() if key not in found}
     return Partial(answers, missing) if missing else answers
 

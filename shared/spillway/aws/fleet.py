@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates, weights
+from spillway.aws.documented import ODD
 from spillway.aws.kept import Kept
 from spillway.aws.nodegroups import Nodegroups
 from spillway.aws.partial import Partial
@@ -114,7 +113,7 @@ def _region(
                 continue
             group, troubles = _group(region, item, catalogue, machines, past, goings_on, bounds)
             group = goings_on.added(group, item, before.get(group.name))
-        except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
+        except ODD as error:
             name = item.get("AutoScalingGroupName") if isinstance(item, Mapping) else None
             text = f"group {region}/{name or f'AutoScalingGroups[{number}]'} is not as AWS documents it: {error}"
             warnings.append(Reason(code=Code.GROUP_UNREADABLE, text=text))

@@ -42,7 +42,7 @@ def references(items: Iterable[Item]) -> list[Item]:
         policy = item.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
         named = [item.get("LaunchTemplate"), policy.get("LaunchTemplateSpecification")]
         named += [override.get("LaunchTemplateSpecification") for override in policy.get("Overrides", ())]
-        found += [reference for reference in named if reference]
+        found += [one for one in named if one and (one.get("LaunchTemplateId") or one.get("LaunchTemplateName"))]
     return found
 
 
