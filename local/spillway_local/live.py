@@ -9,6 +9,7 @@ from typing import Any
 
 from spillway import clock
 from spillway.aws.kept import Kept
+from spillway.aws.partial import Partial
 from spillway.errors import AwsError, ClusterForbidden
 from spillway.kube import resources
 from spillway.kube.envelope import envelope_of
@@ -77,7 +78,9 @@ def write_fleet(folder: Path, answers: Mapping[str, Mapping[str, Any] | AwsError
             if isinstance(value, AwsError):
                 left_out.append(f"{key} are left out: {value}")
                 continue
-            _write(folder / region / f"{key}.json", {key: value.value if isinstance(value, Kept) else value})
+            if isinstance(value, Partial):
+                left_out += [f"{part} of {key} is left out: {error}" for part, error in value.missing.items()]
+            _write(folder / region / f"{key}.json", {key: value.value if isinstance(value, Kept | Partial) else value})
     return left_out
 
 

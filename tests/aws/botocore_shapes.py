@@ -45,12 +45,17 @@ def region(answers: Mapping[str, Any]) -> Mapping[str, Any]:
     """A region of a dump when each of its keys could be AWS's answer."""
     for key, value in answers.items():
         if key in OPERATIONS:
-            answer(*OPERATIONS[key], {key: value})
+            answer(*OPERATIONS[key], {key: [_without_ours(item) for item in value]})
     for pool in answers.get("WarmPools", {}).values():
         answer("autoscaling", "DescribeWarmPool", pool)
     for nodegroup in answers.get("Nodegroups", ()):
         answer("eks", "DescribeNodegroup", nodegroup)
     return answers
+
+
+def _without_ours(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what a dump says beside AWS's own words (docs/dump.md)."""
+    return {field: value for field, value in item.items() if field != "LatestVersion"}
 
 
 @cache

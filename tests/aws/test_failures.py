@@ -101,6 +101,7 @@ NO_FAILURES = {
 }
 
 
+@pytest.mark.feature("FS-08")
 @pytest.mark.parametrize("why", NO_FAILURES)
 def test_is_no_failure_when(why: str) -> None:
     assert failures.of_activity(NO_FAILURES[why], NOW) is None
@@ -120,6 +121,7 @@ def test_a_cancelled_launch_with_a_cause_that_nobody_knows_is_an_unknown_failure
     assert found.failure is FailureClass.UNKNOWN
 
 
+@pytest.mark.feature("FS-08")
 def test_a_spot_request_that_waits_for_five_minutes_is_a_failure() -> None:
     waiting = activity("Placed Spot instance request: sir-1. Waiting for instance(s)", "WaitingForSpotInstanceId", 300)
 

@@ -131,6 +131,7 @@ class TestCapacityType:
     def test_a_launch_template_says_its_market(self, data: dict[str, Any], expected: CapacityType) -> None:
         assert only(region(group(), LaunchTemplateVersions=[version(**data)])).capacity_type is expected
 
+    @pytest.mark.feature("FS-02")
     def test_a_launch_configuration_with_a_bid_is_spot(self) -> None:
         old = group(LaunchTemplate=None, LaunchConfigurationName="lc")
         bid = {"LaunchConfigurationName": "lc", "ImageId": "ami-1", "InstanceType": "m5.large", "SpotPrice": "0.05"}

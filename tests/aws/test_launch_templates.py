@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from spillway.aws import clients, launch_templates
+from spillway.aws import clients, fleet, launch_templates
 from spillway.aws.launch_templates import DEFAULT, LATEST
+from spillway.aws.partial import Partial
 from spillway.errors import AwsForbidden
 from tests.aws.account import HOME, Account, open_account
-from tests.aws.answers import version
+from tests.aws.answers import CLUSTER, NOW, group, reference, region, version
 
 Templates = dict[str, list[dict[str, Any]]]
 
@@ -22,6 +23,7 @@ class Ec2:
         self.templates: Templates = {}
         self.asked: list[dict[str, Any]] = []
         self.denied = False
+        self.throttled = ""
 
     def add(self, *names: str, versions: int = 1, default: int = 1) -> None:
         for name in names:
@@ -42,6 +44,8 @@ class Ec2:
         with clients.asking(region, action):
             if self.denied:
                 raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, operation)
+            if request["Versions"] == [self.throttled]:
+                raise ClientError({"Error": {"Code": "RequestLimitExceeded", "Message": "slower"}}, operation)
             if request["LaunchTemplateId"] not in self.templates:
                 raise ClientError({"Error": {"Code": "InvalidLaunchTemplateId.NotFound", "Message": "gone"}}, operation)
             (wanted,) = request["Versions"]
@@ -165,3 +169,37 @@ def test_a_number_that_was_the_default_once_is_not_taken_for_it_later(account: A
     found = launch_templates.versions(HOME, wanted)
 
     assert [(one["VersionNumber"], one["DefaultVersion"]) for one in found] == [(1, False), (2, True)]
+
+
+@pytest.mark.feature("FS-02")
+def test_what_is_throttled_is_named_with_its_cause_and_what_is_gone_is_left_out(ec2: Ec2) -> None:
+    ec2.add("nodes", versions=2)
+    ec2.throttled = LATEST
+
+    found = launch_templates.versions(HOME, groups_of("1", "nodes") + groups_of(LATEST, "nodes") + groups_of("1", "gone"))
+
+    assert isinstance(found, Partial)
+    assert [one["VersionNumber"] for one in found.value] == [1]
+    assert {name: str(error) for name, error in found.missing.items()} == {
+        "lt-nodes:$Latest": "region us-east-1: ec2:DescribeLaunchTemplateVersions failed: RequestLimitExceeded: slower. "
+        "It is tried again at the next tick"
+    }
+
+
+@pytest.mark.feature("FS-02")
+@pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "throttled"])
+def test_a_latest_version_that_is_not_known_is_never_an_older_number_that_is(ec2: Ec2, is_gone: bool) -> None:
+    ec2.add("nodes", versions=2)
+    ec2.throttled = "" if is_gone else LATEST
+    items = [group("one", LaunchTemplate=reference("nodes", "1")), group("new", LaunchTemplate=reference("nodes", LATEST))]
+    if is_gone:
+        launch_templates.versions(HOME, items[:1])  # a number is kept for as long as the process lives
+        ec2.templates.clear()
+
+    answers = region(LaunchTemplateVersions=launch_templates.versions(HOME, items), AutoScalingGroups=items)
+    new, one = fleet.reduce(CLUSTER, HOME, NOW, {HOME: answers}).groups
+
+    assert (one.problem, new.template) == ("", None)
+    why = "DescribeLaunchTemplateVersions does not list it" if is_gone else "RequestLimitExceeded: slower"
+    assert new.problem.startswith("launch template nodes-nodes version $Latest cannot be read: ")
+    assert why in new.problem

@@ -54,6 +54,7 @@ def test_spot_is_the_mean_of_the_newest_price_of_each_type_and_zone() -> None:
     assert price(answers(0, history)) == pytest.approx(0.03)
 
 
+@pytest.mark.feature("FS-09")
 def test_prices_of_windows_and_of_zones_that_the_group_has_not_do_not_count() -> None:
     history = (
         spot("m5.large", "0.04"),

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from spillway.aws import clients, definitions, market
@@ -43,6 +44,7 @@ def product(usd: str, name: str = "m5.large") -> str:
     return json.dumps({"product": about, "serviceCode": "AmazonEC2", "terms": terms})
 
 
+@pytest.mark.feature("FS-09")
 def test_asks_the_pricing_api_for_linux_on_shared_hardware(pricing: Stubber) -> None:
     asked = {
         "regionCode": "eu-west-3", "operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA",
@@ -70,6 +72,7 @@ def test_a_price_is_asked_once_in_twelve_hours_and_kept_when_aws_fails(account: 
     assert "pricing:GetProducts failed" in str(kept.error)
 
 
+@pytest.mark.feature("FS-09")
 def test_a_type_without_a_price_is_asked_for_again_after_an_hour(account: Account, pricing: Stubber) -> None:
     pricing.add_response("get_products", {"PriceList": []})
     pricing.add_response("get_products", {"PriceList": [product("0.1")]})
@@ -90,6 +93,7 @@ def test_an_item_of_the_price_list_without_a_price_from_0_up_takes_no_other_with
     assert market.on_demand_prices(HOME, ["c5.large", "m5.large"]) == {"c5.large": 0.2}
 
 
+@pytest.mark.feature("FS-09")
 def test_of_many_types_the_whole_list_of_the_region_is_read_in_pages(pricing: Stubber) -> None:
     names = [f"m{number}.large" for number in range(market.LISTED_FROM)]
     pages = [[product("0.1", name) for name in names[:-2]], [product("0.2", names[-2]), product("9", "x9.large")]]
@@ -137,7 +141,8 @@ def test_an_eks_node_group_that_is_gone_leaves_the_others_alone(account: Account
 
     def ask(service: str, region: str, operation: str, **request: Any) -> dict[str, Any]:
         if request["nodegroupName"] == "gone":
-            raise AwsUnavailable(region, "eks:DescribeNodegroup", "ResourceNotFoundException: No node group found")
+            with clients.asking(region, "eks:DescribeNodegroup"):
+                raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "No node group found"}}, operation)
         return {"nodegroup": {"nodegroupName": request["nodegroupName"]}}
 
     monkeypatch.setattr(clients, "ask", ask)

@@ -34,6 +34,7 @@ def problem(answer: dict[str, Any]) -> str:
 
 
 class TestWhichTypes:
+    @pytest.mark.feature("FS-02")
     @pytest.mark.parametrize(("wanted", "expected"), [("$Latest", "c5.large"), ("$Default", "m5.large"), ("1", "r5.large")])
     def test_follows_the_version_that_the_group_names(self, wanted: str, expected: str) -> None:
         versions = [version(kind="m5.large", number=2), version(kind="c5.large", number=3, default=False)]
@@ -74,6 +75,29 @@ class TestWhichTypes:
         found = template(region(group(**fields), LaunchTemplateVersions=versions, InstanceTypes=[instance_type("c5.large")]))
 
         assert found.instance_types == ("c5.large",)
+
+    @pytest.mark.feature("FS-02")
+    def test_an_override_may_launch_an_image_of_its_own(self) -> None:
+        """Its disk and its name are what the node will have, whatever the template's image is."""
+        fields = mixed("g", ["m5.large", "c5.large"])
+        fields["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"][1]["ImageId"] = "ami-2"
+        images = [
+            {
+                "ImageId": name,
+                "Name": "amazon-eks-node-al2023-x86_64",
+                "RootDeviceName": "/dev/xvda",
+                "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": size}}],
+            }
+            for name, size in (("ami-1", 100), ("ami-2", 50))
+        ]
+        kinds = [instance_type(), instance_type("c5.large")]
+
+        found = template(
+            region(group(**fields), LaunchTemplateVersions=[version(ImageId="ami-1")], InstanceTypes=kinds, Images=images)
+        )
+
+        assert [choice.allocatable["ephemeral-storage"] // GIB for choice in found.choices] == [89, 44]
+        assert found.fingerprint == "lt-g:1 ami-1,lt-g:1 ami-2"
 
     @pytest.mark.feature("FS-02")
     def test_groups_that_count_by_weight_vcpus_or_memory_know_what_their_types_and_members_weigh(self) -> None:
@@ -168,6 +192,7 @@ class TestAllocatable:
 
         assert (found["cpu"], found["memory"] // 1024**2, found["pods"]) == (3920, 14162, 58)
 
+    @pytest.mark.feature("FS-03")
     def test_arm_keeps_a_little_more(self) -> None:
         """Karpenter's m7g.xlarge has 14103 MiB."""
         network = {"MaximumNetworkInterfaces": 4, "Ipv4AddressesPerInterface": 15}
@@ -221,6 +246,7 @@ class TestAllocatable:
 
         assert {name: count for name, count in found.items() if "/" in name} == expected
 
+    @pytest.mark.feature("FS-03")
     def test_the_template_may_switch_cores_off(self) -> None:
         fewer = version(CpuOptions={"CoreCount": 1, "ThreadsPerCore": 1})
 
@@ -234,6 +260,7 @@ class TestAllocatable:
         assert found.allocatable["ephemeral-storage"] == 89 * GIB, "less a tenth for eviction and 1 GiB of reserve"
         assert "ephemeral-storage" not in template(region(group())).allocatable
 
+    @pytest.mark.feature("FS-04")
     def test_tags_win_over_what_is_computed(self) -> None:
         tags = {NODE_TEMPLATE + "resources/memory": "7Gi", NODE_TEMPLATE + "resources/example.com/licence": "5"}
 
@@ -306,6 +333,7 @@ class TestLabels:
 
         assert template(region(group(), InstanceTypes=[old])).labels["kubernetes.io/arch"] == "amd64"
 
+    @pytest.mark.feature("FS-04")
     def test_tags_of_cluster_autoscaler_and_of_the_seed_are_labels(self) -> None:
         tags = {NODE_TEMPLATE + "label/disk": "ssd", "kube/team": "a", NODE_TEMPLATE + "label/kubernetes.io/os": "windows"}
 
@@ -323,6 +351,7 @@ class TestTaints:
             Taint(key="gpu", value="", effect="PreferNoSchedule"),
         )
 
+    @pytest.mark.feature("FS-04")
     @pytest.mark.parametrize("text", ["batch", "batch:Never", ""])
     def test_one_that_cannot_be_read_blocks_and_is_named(self, text: str) -> None:
         answers = region(group(tags={NODE_TEMPLATE + "taint/dedicated": text}))
@@ -332,6 +361,7 @@ class TestTaints:
         assert template(answers).taints == (Taint(key="dedicated", value=text.partition(":")[0], effect="NoSchedule"),)
         assert "taint/dedicated" in warning.text
 
+    @pytest.mark.feature("FS-04")
     @pytest.mark.parametrize(
         ("spelled", "effect"),
         [

@@ -179,6 +179,18 @@ class TestReservations:
         with reserving(monkeypatch, {"CapacityReservationResourceGroupArns": [ARN]}, **bounds) as account:
             assert draws(run(account)) == {"nodes": [{"cr-2": 1000, "cr-3": 1000}]}
 
+    def test_where_nobody_tells_who_is_in_a_resource_group_nothing_is_bounded_and_the_permission_is_named(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bounds = {"CapacityReservations": [reservation(1)], "CapacityReservationGroups": {ARN: ["cr-1"]}}
+        with reserving(monkeypatch, {"CapacityReservationResourceGroupArns": [ARN]}, **bounds) as account:
+            fail(monkeypatch, "AccessDenied", "list_group_resources")
+            found = run(account)
+
+        assert (found.ceilings, draws(found)) == ((), {"nodes": []})
+        (text,) = [one.text for one in found.warnings if one.code is Code.PERMISSION]
+        assert "IAM does not allow resource-groups:ListGroupResources" in text
+
     def test_a_block_has_its_times(self, monkeypatch: pytest.MonkeyPatch) -> None:
         times = {"StartDate": NOW - timedelta(days=1), "EndDate": NOW + timedelta(days=1)}
         block = reservation(1, ReservationType="capacity-block", InstanceMatchCriteria="targeted", **times)

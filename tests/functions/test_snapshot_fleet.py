@@ -260,29 +260,6 @@ def test_when_no_region_answers_nothing_is_stored_and_the_run_fails(account: Acc
         snapshots.latest_fleet(account.table)
 
 
-OPTIONAL = {
-    "describe_instances": "ec2:DescribeInstances",
-    "describe_instance_types": "ec2:DescribeInstanceTypes",
-    "describe_scaling_activities": "autoscaling:DescribeScalingActivities",
-}
-
-
-@pytest.mark.feature("FS-01")
-@pytest.mark.parametrize("operation", OPTIONAL)
-def test_an_optional_answer_that_is_forbidden_is_named_and_the_rest_is_read(
-    account: Account, monkeypatch: pytest.MonkeyPatch, operation: str
-) -> None:
-    fail(monkeypatch, "UnauthorizedOperation", operation, WEST)
-    monkeypatch.setattr("spillway.aws.reader.is_restless", lambda item: True)
-
-    found = run(account)
-
-    assert all(view.known for view in found.regions)
-    assert len(found.groups) == 2
-    (text,) = [warning.text for warning in found.warnings if warning.code is Code.PERMISSION]
-    assert f"region us-west-2: IAM does not allow {OPTIONAL[operation]}" in text
-
-
 @pytest.mark.feature("FS-01")
 def test_a_launch_template_that_is_gone_leaves_the_other_groups_alone(account: Account) -> None:
     ec2 = clients.client("ec2", HOME)

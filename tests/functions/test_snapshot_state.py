@@ -15,8 +15,9 @@ from moto.eks.models import eks_backends
 
 from functions.snapshot_fleet import app
 from spillway import planner
-from spillway.aws import clients, market, memo, reader
+from spillway.aws import clients, definitions, market, memo, reader
 from spillway.aws.table import snapshots
+from spillway.model.cluster import Taint
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
 from spillway.model.memory import Memory
@@ -113,6 +114,12 @@ def nodegroup(status: str, of: str = "g", issues: tuple[Mapping[str, str], ...] 
 
 
 EKS = {"eks:cluster-name": "eks", "eks:nodegroup-name": "blue"}
+
+
+def blue(status: str, *issues: str) -> ManagedNodeGroup:
+    """As moto's EKS has it."""
+    labels = {"eks.amazonaws.com/nodegroup": "blue", "eks.amazonaws.com/capacityType": "ON_DEMAND"}
+    return ManagedNodeGroup(name="blue", status=status, issues=issues, ami_type="AL2_x86_64", labels=labels)
 
 
 class TestSize:
@@ -399,7 +406,7 @@ class TestNodeGroup:
     @pytest.mark.parametrize("status", ["CREATING", "ACTIVE", "UPDATING", "DELETING", "CREATE_FAILED", "DELETE_FAILED"])
     def test_the_status_of_an_eks_node_group_is_told(self, status: str) -> None:
         with told(group(tags=EKS), Nodegroups=[nodegroup(status)]) as account:
-            assert only(account).managed == ManagedNodeGroup(name="blue", status=status)
+            assert only(account).managed == blue(status)
 
     @pytest.mark.feature("FS-06")
     def test_a_degraded_one_is_told_with_what_ails_it(self) -> None:
@@ -407,23 +414,87 @@ class TestNodeGroup:
         with told(group(tags=EKS), Nodegroups=[nodegroup("DEGRADED", issues=(issue,))]) as account:
             found = only(account)
 
-        assert found.managed == ManagedNodeGroup(
-            name="blue", status="DEGRADED", issues=("Ec2SubnetNotFound: subnet-1 is gone",)
-        )
+        assert found.managed == blue("DEGRADED", "Ec2SubnetNotFound: subnet-1 is gone")
 
     @pytest.mark.feature("FS-06")
     def test_an_update_is_followed_at_each_read_and_one_at_rest_every_five_minutes(self, calls: Counter[str]) -> None:
         with told(group(tags=EKS), Nodegroups=[nodegroup("UPDATING")]) as account:
             backend = eks_backends[DEFAULT_ACCOUNT_ID][HOME].clusters["eks"].nodegroups["blue"]
-            assert only(account).managed == ManagedNodeGroup(name="blue", status="UPDATING")
+            assert only(account).managed == blue("UPDATING")
             backend.status = "ACTIVE"
             asked = []
             for _ in range(4):
                 account.pass_s(60)
-                assert only(account).managed == ManagedNodeGroup(name="blue", status="ACTIVE")
+                assert only(account).managed == blue("ACTIVE")
                 asked.append(calls["describe_nodegroup"])
 
         assert asked == [2, 2, 2, 2]
+
+    @pytest.mark.feature("FS-06")
+    @pytest.mark.feature("FS-04")
+    def test_one_that_is_being_created_is_known_by_the_tags_as_it_names_no_group_yet(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        taint = {"key": "dedicated", "value": "batch", "effect": "NO_SCHEDULE"}
+        young = {"nodegroupName": "blue", "clusterName": "eks", "status": "CREATING", "taints": [taint]}
+        with told(group(tags=EKS), Nodegroups=[nodegroup("CREATING")]) as account:
+            monkeypatch.setattr(definitions, "nodegroups", lambda *_: [{"nodegroup": young}])
+            found = only(account)
+
+        assert (found.managed and found.managed.status, found.template and found.template.taints) == (
+            "CREATING", (Taint(key="dedicated", value="batch", effect="NoSchedule"),)
+        )  # fmt: skip
+
+    @pytest.mark.feature("SI-17")
+    @pytest.mark.feature("FS-04")
+    @pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException"])
+    def test_where_eks_does_not_tell_its_status_labels_and_taints_of_before_hold(
+        self, monkeypatch: pytest.MonkeyPatch, code: str
+    ) -> None:
+        tainted = nodegroup("UPDATING")
+        tainted["nodegroup"] |= {
+            "taints": [{"key": "dedicated", "effect": "NO_SCHEDULE"}], "labels": {"team": "a"}, "amiType": "BOTTLEROCKET_x86_64"
+        }  # fmt: skip
+        with told(group(tags=EKS), Nodegroups=[nodegroup("UPDATING")]) as account:
+            monkeypatch.setattr(definitions, "_describe_nodegroups", lambda keys, _: dict.fromkeys(keys, tainted))
+            before = only(account)
+            monkeypatch.undo()
+            monkeypatch.setattr(market, "on_demand_prices", lambda region, types, *_: dict.fromkeys(types, 0.096))
+            memo.clear()
+            refuse(monkeypatch, code, "describe_nodegroup")
+            read(account)
+            found = read(account)
+
+        (kept,) = found.groups
+        assert before.template
+        assert (kept.managed, kept.template, kept.problem) == (before.managed, before.template, "")
+        assert (kept.template.taints, kept.template.labels["team"]) == ((Taint(key="dedicated", effect="NoSchedule"),), "a")
+        (text,) = [one.text for one in found.warnings if one.code is Code.GROUP_UNREADABLE]
+        assert text.startswith("group us-east-1/g: EKS node group blue is as it was when EKS last told of it: ")
+
+    @pytest.mark.feature("SI-17")
+    @pytest.mark.feature("FS-04")
+    def test_where_eks_has_never_told_no_node_is_launched_and_the_group_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with told(group(tags=EKS), group("own"), Nodegroups=[nodegroup("ACTIVE")]) as account:
+            refuse(monkeypatch, "ThrottlingException", "describe_nodegroup")
+            found = read(account)
+
+        dark, own = found.groups
+        assert "its EKS node group is not known, nor are its labels and taints: " in dark.problem
+        assert "ThrottlingException" in dark.problem
+        plan = planner.plan(cluster(pod(cpu="1"), taken_at=NOW), found, Memory(), Policy(), NOW)
+        assert [step.group for step in plan.scale_out] == ["own"]
+        assert own.problem == ""
+
+    @pytest.mark.feature("FS-06")
+    def test_one_that_is_gone_is_none_though_it_was_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with told(group(tags=EKS), Nodegroups=[nodegroup("ACTIVE")]) as account:
+            assert only(account).managed
+            refuse(monkeypatch, "ResourceNotFoundException", "describe_nodegroup")
+            account.pass_s(300)
+            found = only(account)
+
+        assert (found.managed, found.problem) == (None, "")
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, code: str, operation: str) -> None:

@@ -170,6 +170,25 @@ class TestAttributes:
         assert found.allocatable["pods"] == 29, "of m5.large"
         assert found.labels["kubernetes.io/arch"] == "amd64"
 
+    def test_are_asked_for_types_that_run_the_image_and_machines_as_kubernetes_images_want_them(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        image = checked("ec2", "Image", {"ImageId": IMAGE, "Architecture": "arm64"})
+        monkeypatch.setattr(definitions, "images", lambda *rest: [image])
+        pages, asked = clients.pages, list[tuple[list[str], list[str]]]()
+
+        def told(service: str, region: str, name: str, **request: Any) -> Any:
+            if name == "get_instance_types_from_instance_requirements":
+                asked.append((request["ArchitectureTypes"], request["VirtualizationTypes"]))
+            return pages(service, region, name, **request)
+
+        monkeypatch.setattr(clients, "pages", told)
+        either = ATTRIBUTES | {"AllowedInstanceTypes": ["m5.*", "m6g.*"]}
+        make(**mixed({"InstanceRequirements": either}, InstanceType=None))
+
+        assert template(account).instance_types == ("m6g.large", "m6g.xlarge")
+        assert asked == [(["arm64"], ["hvm"])]
+
     def test_may_stand_in_the_template_itself(self, account: Account) -> None:
         launch_template(InstanceType=None, InstanceRequirements=ATTRIBUTES)
         make()

@@ -9,7 +9,7 @@ import pytest
 from spillway.model import quantity
 from spillway.model.cluster import Node, Taint
 from spillway.model.fleet import Choice, NodeGroup
-from spillway.model.memory import LearnedTemplate, Memory
+from spillway.model.memory import Drain, LearnedTemplate, Memory
 from spillway.planner import clocks
 from tests.builders import GPU, NOW, ago, amounts, cluster, desired, fleet, group, node, plan_for, pod, policy
 
@@ -143,6 +143,15 @@ def test_a_node_that_is_not_whole_shows_nothing(fields: dict[str, Any]) -> None:
     unfit = node("n1", memory="15Gi", **fields)
 
     assert after(unfit, workers(unfit)).templates == ()
+
+
+@pytest.mark.feature("FS-03")
+def test_a_node_under_drain_shows_nothing() -> None:
+    """Its agents may be on their way out, and what they gave it with them."""
+    leaving = node("n1", memory="15Gi")
+    drain = Memory(drains=(Drain(node="n1", plan_id="p", step=1, since=ago(60)),))
+
+    assert after(leaving, workers(leaving), memory=drain).templates == ()
 
 
 @pytest.mark.feature("FS-03")

@@ -96,6 +96,11 @@ def code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
+def is_refused_as(error: AwsUnavailable, *names: str) -> bool:
+    """Whether AWS answered one of these errors, in its own name of it."""
+    return isinstance(error.__cause__, ClientError) and code(error.__cause__) in names
+
+
 @contextmanager
 def asking(region: str, action: str) -> Iterator[None]:
     """Turns botocore's errors into AwsForbidden and AwsUnavailable; `action` is IAM's, as in `ec2:DescribeInstances`."""

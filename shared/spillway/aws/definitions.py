@@ -6,21 +6,24 @@ from typing import Any
 
 from spillway.aws import clients, groups, parallel
 from spillway.aws.memo import Memo
+from spillway.aws.nodegroups import named_by
+from spillway.aws.partial import Partial
 from spillway.aws.table.instance_types import TypeShelf
-from spillway.errors import AwsUnavailable
-from spillway.telemetry import logger
+from spillway.errors import AwsError, AwsUnavailable
 
 Item = Mapping[str, Any]
 
 _CONFIGURATIONS_PER_CALL = 50  # DescribeLaunchConfigurations refuses more names
 _FILTER_VALUES = 200  # EC2 refuses more values of a filter
 
+_Nodegroup = tuple[str, str, str]  # region, cluster and name
+
 # What cannot change is kept for as long as the process lives; what can, for as long as a user would wait.
 _FOREVER, _MINUTES = timedelta(days=365), timedelta(minutes=5)
 _configurations: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _types: Memo[tuple[str, str], Item] = Memo(_FOREVER)
 _images: Memo[tuple[str, str], Item | None] = Memo(timedelta(hours=6))  # one that is gone is None: it seldom comes back
-_nodegroups: Memo[tuple[str, str, str], Item] = Memo(_MINUTES)
+_nodegroups: Memo[_Nodegroup, Item | None] = Memo(_MINUTES)  # one that is gone is None
 
 
 def launch_configurations(region: str, items: Iterable[Item]) -> list[Item]:
@@ -99,29 +102,35 @@ def images(region: str, items: Iterable[Item], versions: Iterable[Item], configu
     return [image for image in _images.get(((region, name) for name in ids), fetch).values() if image]
 
 
-def nodegroups(region: str, items: Iterable[Item], moving: Collection[str] = ()) -> list[Item]:
-    """describe-nodegroup answers of the groups that EKS manages; one that is gone is left out. Raises AwsForbidden.
+def nodegroups(region: str, items: Iterable[Item], moving: Collection[str] = ()) -> list[Item] | Partial:
+    """describe-nodegroup answers of the groups that EKS manages, without those that are gone. Raises AwsForbidden.
 
-    Of `moving` groups, by name, they are those of now: an update may have begun or ended.
+    Of `moving` groups, by name, they are those of now: an update may have begun or ended. Missing ones are named
+    `cluster/name`.
     """
-    wanted = {
-        (region, tags["eks:cluster-name"], tags["eks:nodegroup-name"]): item["AutoScalingGroupName"]
-        for item in items
-        if {"eks:cluster-name", "eks:nodegroup-name"} <= (tags := groups.tags(item)).keys()
-    }
-    anew = {key for key, name in wanted.items() if name in moving}
-    return [{"nodegroup": answer["nodegroup"]} for answer in _nodegroups.get(wanted, _describe_nodegroups, anew).values()]
+    named = {item["AutoScalingGroupName"]: named_by(groups.tags(item)) for item in items}
+    wanted = {(region, *mine): group for group, mine in named.items() if mine}
+    anew = {key for key, group in wanted.items() if group in moving}
+    failed: dict[_Nodegroup, AwsError] = {}
+    found = _nodegroups.get(wanted, lambda keys: _describe_nodegroups(keys, failed), anew)
+    answers: list[Item] = [{"nodegroup": answer["nodegroup"]} for answer in found.values() if answer is not None]
+    missing = {f"{key[1]}/{key[2]}": error for key, error in failed.items() if key not in found}
+    return Partial(answers, missing) if missing else answers
 
 
-def _describe_nodegroups(keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], Item]:
-    """One call for each: EKS has no other. One that is gone is only its own loss. Raises AwsForbidden: that concerns all."""
+def _describe_nodegroups(keys: list[_Nodegroup], failed: dict[_Nodegroup, AwsError]) -> dict[_Nodegroup, Item | None]:
+    """One call for each: EKS has no other. One that fails is only its own loss. Raises AwsForbidden: that concerns all."""
+    answers: dict[_Nodegroup, Item | None] = {}
 
-    def ask(key: tuple[str, str, str]) -> Item | None:
+    def ask(key: _Nodegroup) -> None:
         region, cluster, name = key
         try:
-            return clients.ask("eks", region, "describe_nodegroup", clusterName=cluster, nodegroupName=name)
+            answers[key] = clients.ask("eks", region, "describe_nodegroup", clusterName=cluster, nodegroupName=name)
         except AwsUnavailable as error:
-            logger.warning(f"node group {name} in {region} is left out: {error}")
-            return None
+            if clients.is_refused_as(error, "ResourceNotFoundException"):
+                answers[key] = None
+            else:
+                failed[key] = error
 
-    return {key: answer for key, answer in zip(keys, parallel.each(ask, keys), strict=True) if answer is not None}
+    parallel.each(ask, keys)
+    return answers

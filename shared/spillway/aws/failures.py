@@ -155,6 +155,6 @@ def zone_of(activity: Mapping[str, Any]) -> str:
     """The zone in the activity's `Details` (JSON in a string), "" when it names none."""
     try:
         details = msgspec.json.decode(activity.get("Details") or "{}")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, TypeError):
         return ""  # the field is documented as free text
     return str(details.get("Availability Zone", "")) if isinstance(details, dict) else ""

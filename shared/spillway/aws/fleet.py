@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates, weights
+from spillway.aws.documented import ODD
 from spillway.aws.kept import Kept
-from spillway.errors import AwsForbidden
+from spillway.aws.nodegroups import Nodegroups
+from spillway.aws.partial import Partial
+from spillway.errors import AwsError, AwsForbidden
 from spillway.model.fleet import FailureClass, FleetSnapshot, Instance, NodeGroup, RegionView
+from spillway.model.group_state import ManagedNodeGroup
 from spillway.model.market import Ceiling
 from spillway.model.policy import Policy
 from spillway.model.reason import Code, Reason
@@ -18,7 +20,7 @@ _DEFAULTS = Policy()
 
 Answers = Mapping[str, Any]
 """One region's answers by top-level key (CONTRACTS section 2). In place of a list there may stand the error,
-or a sentence, of the call that failed, or what was answered before (`kept.Kept`)."""
+or a sentence, of the call that failed, what was answered before (`kept.Kept`), or what of it came (`partial.Partial`)."""
 
 
 def reduce(
@@ -85,9 +87,10 @@ def _region(
     previous: FleetSnapshot | None,
     policy: Policy,
 ) -> tuple[list[NodeGroup], list[Ceiling], list[Reason]]:
-    catalogue, problems = _catalogue(region, answers, policy)
+    before = {group.name: group for group in previous.groups if group.region == region} if previous else {}
+    catalogue, problems = _catalogue(region, answers, policy, before)
     machines, more = _machines(answers)
-    goings_on, others = _state(answers, catalogue)
+    goings_on, others = _state(answers)
     bounds, rest = _ceilings(region, answers, previous)
     warnings = [
         Reason(code=_code(key, answers[key]), text=f"region {region}: {key} is not known: {text}")
@@ -103,7 +106,6 @@ def _region(
         Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more + others + rest
     ]
     past = history.by_group(_items(answers, "Activities"), now) or _cursors(region, answers, previous)
-    before = {group.name: group for group in previous.groups if group.region == region} if previous else {}
     found: list[NodeGroup] = []
     for number, item in enumerate(_items(answers, "AutoScalingGroups")):
         try:
@@ -111,7 +113,7 @@ def _region(
                 continue
             group, troubles = _group(region, item, catalogue, machines, past, goings_on, bounds)
             group = goings_on.added(group, item, before.get(group.name))
-        except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
+        except ODD as error:
             name = item.get("AutoScalingGroupName") if isinstance(item, Mapping) else None
             text = f"group {region}/{name or f'AutoScalingGroups[{number}]'} is not as AWS documents it: {error}"
             warnings.append(Reason(code=Code.GROUP_UNREADABLE, text=text))
@@ -160,16 +162,18 @@ def _group(
     """A group and a sentence for each thing about it that could not be read."""
     group = shapes.read(item, shapes.Group)
     mine = past.get(group.auto_scaling_group_name, history.Past())
-    problem, template, troubles = "", None, list[str]()
+    tags = groups.tags(item)
+    managed, problem, troubles = _managed(group, tags, catalogue)
+    template = None
     found = launch.Launch(options=(), capacity_type=launch.market(group))
     try:
         found = launch.of_group(group, catalogue.definitions)
-        template, troubles = templates.of_launch(found, group, groups.tags(item), catalogue)
-        problem = found.problem
-        troubles += [problem] if problem else []
+        template, others = templates.of_launch(found, group, tags, catalogue)
+        problem = problem or found.problem
+        troubles += [*others, *([found.problem] if found.problem else [])]
     except launch.Unreadable as error:
         problem = str(error)
-        troubles = [problem]
+        troubles += [problem]
     by_type = {choice.instance_type: choice.weight for choice in template.choices} if template else {}
     warm = (*group.instances, *goings_on.warm.get(group.auto_scaling_group_name, ()))
     return NodeGroup(
@@ -190,12 +194,26 @@ def _group(
         launching_since=mine.launching_since,
         launching_ids=mine.launching_ids,
         failures=mine.failures,
-        options=labels.options_of_tags(groups.tags(item)),
+        options=labels.options_of_tags(tags),
+        managed=managed,
         offerings=catalogue.prices.offerings(found, group.availability_zones, catalogue.types),
         on_demand_share=found.on_demand_share,
         takes_cheapest=found.takes_cheapest,
         draws=bounds.draws(group, found, catalogue.types),
     ), troubles
+
+
+def _managed(
+    group: shapes.Group, tags: Mapping[str, str], catalogue: templates.Catalogue
+) -> tuple[ManagedNodeGroup | None, str, list[str]]:
+    """Its EKS node group, why no node may be launched where that is not known, and a sentence where it is that of before."""
+    managed, why = catalogue.nodegroups.of(group.auto_scaling_group_name, tags)
+    if not why:
+        return managed, "", []
+    if managed:
+        return managed, "", [f"EKS node group {managed.name} is as it was when EKS last told of it: {why}"]
+    problem = f"its EKS node group is not known, nor are its labels and taints: {why}"
+    return None, problem, [problem]
 
 
 def _instances(
@@ -228,7 +246,9 @@ def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance],
     )
 
 
-def _catalogue(region: str, answers: Answers, policy: Policy) -> tuple[templates.Catalogue, list[str]]:
+def _catalogue(
+    region: str, answers: Answers, policy: Policy, before: Mapping[str, NodeGroup]
+) -> tuple[templates.Catalogue, list[str]]:
     versions, p1 = shapes.read_all(
         _items(answers, "LaunchTemplateVersions"), shapes.LaunchTemplateVersion, "LaunchTemplateVersions"
     )
@@ -236,7 +256,7 @@ def _catalogue(region: str, answers: Answers, policy: Policy) -> tuple[templates
         _items(answers, "LaunchConfigurations"), shapes.LaunchConfiguration, "LaunchConfigurations"
     )
     kinds, p3 = shapes.read_all(_items(answers, "InstanceTypes"), shapes.InstanceType, "InstanceTypes")
-    nodegroups, p4 = shapes.read_all(_items(answers, "Nodegroups"), shapes.NodegroupAnswer, "Nodegroups")
+    told, p4 = shapes.read_all(_items(answers, "Nodegroups"), shapes.NodegroupAnswer, "Nodegroups")
     fixed = _answer(answers, "OnDemandPrices", {})
     images, p6 = shapes.read_all(_items(answers, "Images"), shapes.Image, "Images")
     met, p7 = shapes.read_all(_items(answers, requirements.KEY), shapes.RequirementsAnswer, requirements.KEY)
@@ -249,26 +269,29 @@ def _catalogue(region: str, answers: Answers, policy: Policy) -> tuple[templates
             images={image.image_id: image for image in images},
             types_of=requirements.types_of(met),
             versions_problem=_problem(answers, "LaunchTemplateVersions"),
+            versions_missing=_missing(answers, "LaunchTemplateVersions"),
             configurations_problem=_problem(answers, "LaunchConfigurations"),
         ),
         prices=known,
         types={kind.instance_type: kind for kind in kinds},
-        nodegroups={
-            group.name: answer.nodegroup for answer in nodegroups for group in answer.nodegroup.resources.auto_scaling_groups
-        },
+        nodegroups=Nodegroups(
+            (answer.nodegroup for answer in told),
+            before={name: group.managed for name, group in before.items() if group.managed},
+            missing=_missing(answers, "Nodegroups"),
+            problem=_problem(answers, "Nodegroups"),
+        ),
         types_problem=_problem(answers, "InstanceTypes"),
         policy=policy,
     ), [*p1, *p2, *p3, *p4, *p5, *p6, *p7]
 
 
-def _state(answers: Answers, catalogue: templates.Catalogue) -> tuple[state.State, list[str]]:
+def _state(answers: Answers) -> tuple[state.State, list[str]]:
     pools = answers.get("WarmPools", {})
     return state.read(
         pools if isinstance(pools, Mapping) else {},
         _items_or_none(answers, "InstanceRefreshes"),
         _items_or_none(answers, "ScalingPolicies"),
         _items_or_none(answers, "ScheduledUpdateGroupActions"),
-        catalogue.nodegroups,
     )
 
 
@@ -302,7 +325,13 @@ def _items_or_none(answers: Answers, key: str) -> list[Any] | None:
 
 def _answer(answers: Answers, key: str, default: object) -> Any:
     found = answers.get(key, default)
-    return found.value if isinstance(found, Kept) else found
+    return found.value if isinstance(found, Kept | Partial) else found
+
+
+def _missing(answers: Answers, key: str) -> Mapping[str, AwsError]:
+    """Why parts of the answer did not come."""
+    found = answers.get(key)
+    return found.missing if isinstance(found, Partial) else {}
 
 
 def _problem(answers: Answers, key: str) -> str:

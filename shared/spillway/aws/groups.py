@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from spillway import clock
-from spillway.aws import clients, parallel
+from spillway.aws import clients, failures, parallel
 
 DISCOVERY = "k8s.io/cluster-autoscaler/"  # Cluster Autoscaler's tags, so that a cluster can change over and back
 # kubernetes-ec2-autoscaler's tags, autoscaler/autoscaling_groups.py: the cluster's name, and one of two tags for the role
@@ -33,7 +33,7 @@ def discovery_tags(cluster: str) -> tuple[str, str]:
 
 def tags(group: Mapping[str, Any]) -> dict[str, str]:
     """Tags of a DescribeAutoScalingGroups item by key."""
-    return {tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or ()}
+    return {tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or () if "Key" in tag}
 
 
 def belongs(group: Mapping[str, Any], cluster: str) -> bool:
@@ -45,7 +45,7 @@ def belongs(group: Mapping[str, Any], cluster: str) -> bool:
 
 
 def describe(region: str, cluster: str, names: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """The groups that belong to the cluster, and those of `names` that exist, each once, by name.
+    """The groups that belong to the cluster, and those of `names` that exist, each once, by name, one without a name first.
 
     All ways of finding them are asked at once. Raises AwsForbidden or AwsUnavailable.
     """
@@ -56,7 +56,7 @@ def describe(region: str, cluster: str, names: Iterable[str] = ()) -> list[dict[
     asked: list[Callable[[], Iterable[dict[str, Any]]]] = [partial(_tagged, region, cluster, one) for one in filters]
     asked.append(lambda: by_name(region, names).values())
     answers = parallel.each(lambda ask: ask(), asked)
-    found = {item["AutoScalingGroupName"]: item for answer in answers for item in answer}
+    found = {item.get("AutoScalingGroupName", ""): item for answer in answers for item in answer}
     return [found[name] for name in sorted(found)]
 
 
@@ -124,5 +124,4 @@ def read_activities(
 
 def _touched(activity: Mapping[str, Any]) -> datetime:
     """When AWS last wrote to the activity; one without an end is in progress."""
-    moment: datetime = activity.get("EndTime") or clock.utcnow()
-    return moment
+    return failures.moment(activity.get("EndTime")) or clock.utcnow()

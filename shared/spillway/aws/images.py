@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from spillway.aws.shapes import Image, Nodegroup
+from spillway.aws.shapes import Image
+from spillway.model.group_state import ManagedNodeGroup
 from spillway.model.policy import ImageFamily
 
 # In names of images and of SSM parameters, the more special first. awslabs/amazon-eks-ami (README), bottlerocket.dev
@@ -33,12 +34,12 @@ def family_of_names(names: Iterable[str]) -> ImageFamily | None:
     return None
 
 
-def family_of_nodegroup(nodegroup: Nodegroup | None) -> ImageFamily | None:
+def family_of_nodegroup(nodegroup: ManagedNodeGroup | None) -> ImageFamily | None:
     """Of EKS's `amiType`; None for CUSTOM, Windows and what comes later."""
     return _OF_EKS.get(nodegroup.ami_type.partition("_")[0]) if nodegroup else None
 
 
-def is_windows(image: Image | None, nodegroup: Nodegroup | None) -> bool:
+def is_windows(image: Image | None, nodegroup: ManagedNodeGroup | None) -> bool:
     named = nodegroup is not None and nodegroup.ami_type.startswith("WINDOWS_")
     return named or (image is not None and image.platform.lower() == "windows")
 

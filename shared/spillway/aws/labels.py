@@ -33,18 +33,16 @@ def well_known(
     return found
 
 
-def of_nodegroup(nodegroup: Nodegroup | None) -> tuple[dict[str, str], dict[tuple[str, str], Taint]]:
-    """Labels and taints (by key and effect) that EKS puts on nodes of the group; an effect we do not know blocks."""
-    if nodegroup is None:
-        return {}, {}
+def of_nodegroup(nodegroup: Nodegroup) -> tuple[Labels, tuple[Taint, ...]]:
+    """What EKS puts on nodes of the group; an effect we do not know blocks."""
     labels = {"eks.amazonaws.com/nodegroup": nodegroup.nodegroup_name, **nodegroup.labels}
     if nodegroup.capacity_type in _EKS_MARKETS:
         labels["eks.amazonaws.com/capacityType"] = nodegroup.capacity_type
-    taints = [
+    taints = (
         Taint(key=taint.key, value=taint.value, effect=_EKS_EFFECTS.get(taint.effect, "NoSchedule"))
         for taint in nodegroup.taints
-    ]
-    return labels, by_key(taints)
+    )
+    return labels, tuple(taints)
 
 
 def by_key(taints: Iterable[Taint]) -> dict[tuple[str, str], Taint]:

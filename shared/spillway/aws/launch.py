@@ -19,6 +19,7 @@ from spillway.aws.shapes import (
     TemplateReference,
 )
 from spillway.aws.weights import INSTANCES
+from spillway.errors import AwsError
 from spillway.model.fleet import CapacityType
 
 
@@ -92,7 +93,8 @@ class Launch:
 class Definitions:
     """What a region's groups launch by. `images` by id or alias; `types_of` are answers by the key of their question.
 
-    The problems say why a kind could not be read, "" if it was.
+    The problems say why a kind could not be read, "" if it was; `versions_missing` says it of single ones, by
+    `lt-0abc:$Latest` or, of a template that groups name by its name, `nodes:$Latest`.
     """
 
     versions: tuple[LaunchTemplateVersion, ...] = ()
@@ -100,6 +102,7 @@ class Definitions:
     images: Mapping[str, Image] = field(default_factory=dict)
     types_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     versions_problem: str = ""
+    versions_missing: Mapping[str, AwsError] = field(default_factory=dict)
     configurations_problem: str = ""
 
     def version(self, reference: TemplateReference) -> LaunchTemplateVersion:
@@ -107,14 +110,17 @@ class Definitions:
         mine = [version for version in self.versions if _is(version, reference)]
         wanted = reference.version or "$Default"
         if wanted == "$Latest":
-            found = max(mine, key=lambda version: version.version_number, default=None)
+            told = [version for version in mine if version.latest_version is not None]
+            marked = [version for version in told if version.latest_version] if told else mine
+            found = max(marked, key=lambda version: version.version_number, default=None)
         elif wanted == "$Default":
             found = next((version for version in mine if version.default_version), None)
         else:
             found = next((version for version in mine if str(version.version_number) == wanted), None)
         if found is None:
             name = reference.launch_template_name or reference.launch_template_id
-            why = self.versions_problem or "DescribeLaunchTemplateVersions does not list it"
+            missing = self.versions_missing.get(f"{reference.launch_template_id or name}:{wanted}")
+            why = missing or self.versions_problem or "DescribeLaunchTemplateVersions does not list it"
             raise Unreadable(f"launch template {name} version {wanted} cannot be read: {why}")
         return found
 

@@ -12,12 +12,20 @@ from typing import Any
 
 from spillway.aws import clients, parallel
 from spillway.aws.memo import Memo
-from spillway.errors import AwsUnavailable
+from spillway.aws.partial import Partial
+from spillway.errors import AwsError, AwsUnavailable
 from spillway.telemetry import logger
 
 LATEST, DEFAULT = "$Latest", "$Default"
 PAGE = 200
 ONE_BY_ONE = parallel.AT_ONCE
+
+# Source: EC2 API reference, "Error codes for the Amazon EC2 API"
+_GONE = (
+    "InvalidLaunchTemplateId.NotFound",
+    "InvalidLaunchTemplateName.NotFoundException",
+    "InvalidLaunchTemplateId.VersionNotFound",
+)
 
 Item = Mapping[str, Any]
 Key = tuple[str, str, str]  # region, id or name of the template, version
@@ -34,14 +42,16 @@ def references(items: Iterable[Item]) -> list[Item]:
         policy = item.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
         named = [item.get("LaunchTemplate"), policy.get("LaunchTemplateSpecification")]
         named += [override.get("LaunchTemplateSpecification") for override in policy.get("Overrides", ())]
-        found += [reference for reference in named if reference]
+        found += [one for one in named if one and (one.get("LaunchTemplateId") or one.get("LaunchTemplateName"))]
     return found
 
 
-def versions(region: str, items: Iterable[Item]) -> list[Item]:
-    """The versions that the groups name; a template that is gone is left out. Raises AwsForbidden.
+def versions(region: str, items: Iterable[Item]) -> list[Item] | Partial:
+    """The versions that the groups name, without those that are gone. Missing ones are named `template:version`, as the
+    groups name them. Raises AwsForbidden.
 
-    `DefaultVersion` is true of what was asked for as such alone: of a numbered version it may have been true long ago.
+    `DefaultVersion`, and `LatestVersion`, which AWS does not have, are true of what was asked for as such alone: of a
+    numbered version it may have been true long ago, and the largest number that is known need not be the latest.
     """
     wanted = [
         (region, one.get("LaunchTemplateId") or one["LaunchTemplateName"], one.get("Version") or DEFAULT)
@@ -49,12 +59,20 @@ def versions(region: str, items: Iterable[Item]) -> list[Item]:
     ]
     numbered = [key for key in wanted if not key[2].startswith("$")]
     moving = [key for key in wanted if key[2].startswith("$")]
-    found = parallel.each(lambda of: of[0].get(of[1], _fetch), [(_numbered, numbered), (_moving, moving)])
-    return [{**version, "DefaultVersion": key[2] == DEFAULT} for of in found for key, version in of.items()]
+    failed: dict[Key, AwsError] = {}
+    asked = parallel.each(
+        lambda of: of[0].get(of[1], lambda keys: _fetch(keys, failed)), [(_numbered, numbered), (_moving, moving)]
+    )
+    known = {key: version for of in asked for key, version in of.items()}
+    found: list[Item] = [
+        {**version, "DefaultVersion": key[2] == DEFAULT, "LatestVersion": key[2] == LATEST} for key, version in known.items()
+    ]
+    missing = {f"{key[1]}:{key[2]}": error for key, error in failed.items() if key not in known}
+    return Partial(found, missing) if missing else found
 
 
-def _fetch(keys: list[Key]) -> dict[Key, Item]:
-    """Of one region; raises AwsForbidden."""
+def _fetch(keys: list[Key], failed: dict[Key, AwsError]) -> dict[Key, Item]:
+    """Of one region; those that AWS did not tell of go into `failed`. Raises AwsForbidden."""
     default = [key for key in keys if key[2] == DEFAULT]
     others = [key for key in keys if key[2] != DEFAULT]  # a number is mostly the latest one's
     found: dict[Key, Item] = {}
@@ -62,7 +80,7 @@ def _fetch(keys: list[Key]) -> dict[Key, Item]:
         if len(mine) > ONE_BY_ONE:
             found |= _listed(alias, mine)
     missing = [key for key in keys if key not in found]
-    asked = parallel.each(_one, missing)
+    asked = parallel.each(lambda key: _one(key, failed), missing)
     return found | {key: version for key, version in zip(missing, asked, strict=True) if version is not None}
 
 
@@ -87,14 +105,15 @@ def _listed(alias: str, keys: list[Key]) -> dict[Key, Item]:
     return found
 
 
-def _one(key: Key) -> Item | None:
-    """None where it is gone: that is only its own loss. Raises AwsForbidden: that concerns all."""
+def _one(key: Key, failed: dict[Key, AwsError]) -> Item | None:
+    """None where it is gone or `failed`: that is only its own loss. Raises AwsForbidden: that concerns all."""
     region, template, version = key
     which = "LaunchTemplateId" if template.startswith("lt-") else "LaunchTemplateName"
     request = {which: template, "Versions": [version]}
     try:
         found: list[Item] = clients.ask("ec2", region, "describe_launch_template_versions", **request)["LaunchTemplateVersions"]
     except AwsUnavailable as error:
-        logger.warning(f"launch template {template} version {version} in {region} is left out: {error}")
+        if not clients.is_refused_as(error, *_GONE):
+            failed[key] = error
         return None
     return next(iter(found), None)

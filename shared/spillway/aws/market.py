@@ -144,6 +144,9 @@ class _Priced(msgspec.Struct):
         return max(prices, default=None)
 
 
+_ITEM = msgspec.json.Decoder(_Priced)  # here, since threads that are first at once crash msgspec
+
+
 def _listed(region: str) -> dict[_Key, float | None]:
     """Of every type that the region has."""
     return {(region, one.product.attributes.instance_type): one.usd_h for one in _priced(region)}
@@ -172,6 +175,6 @@ def _priced(region: str, **narrower: str) -> Iterator[_Priced]:
     for page in clients.pages("pricing", PRICING_REGION, "get_products", ServiceCode="AmazonEC2", Filters=filters):
         for text in page["PriceList"]:
             try:
-                yield msgspec.json.decode(text, type=_Priced)
+                yield _ITEM.decode(text)
             except msgspec.DecodeError as error:  # of one type, which then has the price that comes with Spillway
                 logger.warning(f"an item of the price list of {region} is not as AWS documents it: {error}: {text[:200]}")

@@ -19,7 +19,10 @@ from spillway.aws import (
     quotas,
     requirements,
     reservations,
+    shapes,
 )
+from spillway.aws.documented import ODD, odd
+from spillway.aws.partial import Partial
 from spillway.aws.table.instance_types import TypeShelf
 from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
@@ -53,6 +56,8 @@ def read(
             return _read_region(region, cluster, [name for where, name in names if where == region], before, shelf, prices)
         except AwsError as error:
             return error
+        except ODD as error:
+            return odd(region, "the read of its groups", error)
 
     reading = {region: parallel.begin(partial(one, region)) for region in regions}
     return {region: future.result() for region, future in reading.items()}
@@ -75,10 +80,13 @@ class RegionRead:
             return self._asked[key].result(max(0.0, self.ends_at - monotonic()))
         except TimeoutError:
             raise AwsUnavailable(self.region, key, f"no answer within {ANSWER_S} s") from None
+        except ODD as error:
+            raise odd(self.region, key, error) from error
 
     def items(self, key: str) -> Sequence[Item]:
-        """None where the answer is an error, which stands among `answers`."""
+        """Those that came; none where the answer is an error, which stands among `answers`."""
         found = self._answer_or_error(key)
+        found = found.value if isinstance(found, Partial) else found
         return () if isinstance(found, AwsError) else found
 
     def answers(self) -> dict[str, Any]:
@@ -101,16 +109,19 @@ def _read_region(
 ) -> dict[str, Any]:
     """In three waves: the groups, what they name, and what that names; in five where attributes stand for types.
 
-    Raises AwsError when the groups cannot be listed.
+    What of the answers does not read is asked nothing about; `fleet.reduce` names it. Raises AwsError when the groups cannot be
+    listed.
     """
     reading = RegionRead(region)
     ask = reading.ask
     ask("AutoScalingGroups", lambda: groups.describe(region, cluster, names))
-    items = reading.answer("AutoScalingGroups")
+    items = _readable(reading.answer("AutoScalingGroups"), shapes.Group)
     moving = _moving(region, items, before)
 
     ask("Activities", lambda: activities.of_groups(region, _wanted(region, items, before)))
-    ask("Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item["Instances"]]))
+    ask(
+        "Reservations", lambda: _reservations(region, [item["AutoScalingGroupName"] for item in items if item.get("Instances")])
+    )
     ask("LaunchTemplateVersions", lambda: launch_templates.versions(region, items))
     ask("LaunchConfigurations", lambda: definitions.launch_configurations(region, items))
     ask("Nodegroups", lambda: definitions.nodegroups(region, items, moving))
@@ -120,7 +131,8 @@ def _read_region(
     ask("ScheduledUpdateGroupActions", lambda: owners.scheduled_actions(region) if items else [])
     ask("Quotas", lambda: quotas.vcpu_quotas(region) if items else [])
 
-    versions, configurations = reading.items("LaunchTemplateVersions"), reading.items("LaunchConfigurations")
+    versions = _readable(reading.items("LaunchTemplateVersions"), shapes.LaunchTemplateVersion)
+    configurations = _readable(reading.items("LaunchConfigurations"), shapes.LaunchConfiguration)
     types = definitions.type_names(items, versions, configurations)
     ask("Images", lambda: definitions.images(region, items, versions, configurations))
     met = list[str]()
@@ -141,9 +153,14 @@ def _read_region(
     return reading.answers()
 
 
+def _readable(items: Iterable[Item], kind: type[shapes.Shape]) -> list[Item]:
+    """Those of a kind that read, without what is null in them."""
+    return [{key: value for key, value in item.items() if value is not None} for item in items if shapes.reads(item, kind)]
+
+
 def is_restless(item: Item) -> bool:
     """Something is on its way or has failed: only then do the group's activities tell anything new."""
-    states = [instance["LifecycleState"] for instance in item["Instances"]]
+    states = [instance["LifecycleState"] for instance in item.get("Instances", ())]
     arrived = sum(state == "InService" for state in states)
     return bool(item["DesiredCapacity"] != arrived or len(states) != arrived)
 
@@ -165,7 +182,9 @@ def _moving(region: str, items: Sequence[Item], before: Mapping[str, NodeGroup])
 
 def _is_mixed(item: Item) -> bool:
     """Its instances were launched by more than one version or configuration."""
-    kinds = {(one.get("LaunchConfigurationName"), one.get("LaunchTemplate", {}).get("Version")) for one in item["Instances"]}
+    kinds = {
+        (one.get("LaunchConfigurationName"), one.get("LaunchTemplate", {}).get("Version")) for one in item.get("Instances", ())
+    }
     return len(kinds) > 1
 
 

@@ -27,7 +27,7 @@ class TemplateReference(Shape, frozen=True):
 
 
 class Least(Shape, frozen=True):
-    min: float = 0
+    min: Amount = 0
 
 
 class Requirements(Shape, frozen=True):
@@ -172,6 +172,7 @@ class LaunchTemplateVersion(Shape, frozen=True):
     launch_template_id: str = ""
     launch_template_name: str = ""
     default_version: bool = False
+    latest_version: bool | None = None  # ours: whether it was asked for as such, None where nobody says
 
 
 class Image(Shape, frozen=True):
@@ -306,7 +307,7 @@ class CapacityReservation(Shape, frozen=True):
 class ServiceQuota(Shape, frozen=True):
     quota_code: str
     quota_name: str
-    value: float
+    value: Amount
 
 
 class MetricData(Shape, frozen=True):
@@ -314,7 +315,7 @@ class MetricData(Shape, frozen=True):
 
     id: str
     timestamps: tuple[datetime, ...] = ()
-    values: tuple[float, ...] = ()
+    values: tuple[Amount, ...] = ()
 
 
 class EksTaint(msgspec.Struct, frozen=True):
@@ -342,6 +343,7 @@ class EksHealth(msgspec.Struct, frozen=True):
 
 class Nodegroup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodegroup_name: str
+    cluster_name: str = ""
     status: str = "ACTIVE"
     health: EksHealth = EksHealth()
     ami_type: str = ""
@@ -355,12 +357,25 @@ class NodegroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
     nodegroup: Nodegroup
 
 
+for _kind in (Group, Image, LaunchConfiguration, LaunchTemplateVersion):
+    # msgspec looks at a struct at its first use, and crashes the process where two threads are first: these are read in one
+    # thread for each region.
+    msgspec.json.Decoder(_kind)
+
 T = TypeVar("T")
 
 
 def read(item: Any, kind: type[T]) -> T:
     """One item of an answer; raises msgspec.ValidationError, which names the field."""
     return msgspec.convert(item, kind)
+
+
+def reads(item: Any, kind: type[T]) -> bool:
+    try:
+        read(item, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def read_all(items: Iterable[Any], kind: type[T], what: str) -> tuple[list[T], list[str]]:

@@ -9,7 +9,7 @@ import msgspec
 
 from spillway.aws import shapes, state_shapes
 from spillway.model.fleet import NodeGroup
-from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
+from spillway.model.group_state import InstanceRefresh, ScalingPolicy, ScheduledAction, WarmPool
 
 REFRESHING = frozenset({"Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress"})
 """Statuses of an instance refresh that still replaces instances, or will."""
@@ -24,7 +24,6 @@ class State:
     refreshes: Mapping[str, InstanceRefresh] | None
     policies: Mapping[str, tuple[ScalingPolicy, ...]] | None
     schedules: Mapping[str, tuple[ScheduledAction, ...]] | None
-    nodegroups: Mapping[str, shapes.Nodegroup]
 
     def added(self, group: NodeGroup, item: Mapping[str, Any], before: NodeGroup | None) -> NodeGroup:
         """The group with all that this module knows of it. Raises msgspec.ValidationError, which names the field."""
@@ -45,7 +44,6 @@ class State:
             min_healthy_percent=_limit(healthy.min_healthy_percentage),
             max_healthy_percent=_limit(healthy.max_healthy_percentage),
             refresh=known,
-            managed=_managed(self.nodegroups.get(group.name)),
             scaling_policies=policies or (),
             scheduled_actions=schedules or (),
             unknown_owners=tuple(kind for kind, found in ((_POLICIES, policies), (_SCHEDULES, schedules)) if found is None),
@@ -57,7 +55,6 @@ def read(
     refreshes: Iterable[Any] | None,
     policies: Iterable[Any] | None,
     schedules: Iterable[Any] | None,
-    nodegroups: Mapping[str, shapes.Nodegroup],
 ) -> tuple[State, list[str]]:
     """Answers by their keys' values, and one sentence for each item that cannot be read. None: not known."""
     pools: dict[str, tuple[shapes.Member, ...]] = {}
@@ -75,7 +72,6 @@ def read(
         refreshes=None if refreshes is None else going,
         policies=None if policies is None else _by_group((one.auto_scaling_group_name, _policy(one)) for one in asked),
         schedules=None if schedules is None else _by_group((one.auto_scaling_group_name, _action(one)) for one in planned),
-        nodegroups=nodegroups,
     ), [*problems, *p1, *p2, *p3]
 
 
@@ -143,10 +139,3 @@ def _action(told: state_shapes.ScheduledAction) -> ScheduledAction:
         max_size=told.max_size,
         desired=told.desired_capacity,
     )
-
-
-def _managed(told: shapes.Nodegroup | None) -> ManagedNodeGroup | None:
-    if told is None:
-        return None
-    issues = tuple(f"{issue.code}: {issue.message}" for issue in told.health.issues)
-    return ManagedNodeGroup(name=told.nodegroup_name, status=told.status, issues=issues)

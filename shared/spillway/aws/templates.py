@@ -14,11 +14,13 @@ from spillway.aws import allocatable, images, kubelet, shapes, types, user_data
 from spillway.aws import labels as sources
 from spillway.aws.kubelet import MIB, Settings
 from spillway.aws.launch import Definitions, Launch, Option, Question, Unreadable
+from spillway.aws.nodegroups import Nodegroups
 from spillway.aws.prices import Prices
-from spillway.aws.shapes import Group, InstanceType, LaunchData, Nodegroup, Requirements
+from spillway.aws.shapes import Group, InstanceType, LaunchData, Requirements
 from spillway.model import quantity
 from spillway.model.base import Resources
 from spillway.model.fleet import Choice, NodeTemplate
+from spillway.model.group_state import ManagedNodeGroup
 from spillway.model.policy import ImageFamily, KubeletPolicy, Policy
 
 T = TypeVar("T")
@@ -28,13 +30,13 @@ _ENOUGH = {"cpu", "memory", "pods"}  # tags that name these make EC2's figures u
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a region answered about launching, indexed. `nodegroups` by name of the Auto Scaling group."""
+    """What a region answered about launching, indexed."""
 
     region: str
     definitions: Definitions
     prices: Prices
     types: Mapping[str, InstanceType] = field(default_factory=dict)
-    nodegroups: Mapping[str, Nodegroup] = field(default_factory=dict)
+    nodegroups: Nodegroups = field(default_factory=Nodegroups)
     types_problem: str = ""
     policy: Policy = field(default_factory=Policy)
 
@@ -43,19 +45,19 @@ def of_launch(launch: Launch, group: Group, tags: Mapping[str, str], catalogue: 
     """The template of a group and a sentence for each thing that cannot be read. Raises Unreadable."""
     own, problems = sources.resources_of_tags(tags)
     tainted, more = sources.taints_of_tags(tags)
-    nodegroup = catalogue.nodegroups.get(group.auto_scaling_group_name)
+    nodegroup, _ = catalogue.nodegroups.of(group.auto_scaling_group_name, tags)
     kubelets = catalogue.policy.for_group(group.auto_scaling_group_name).kubelet
     makers = _makers(launch, nodegroup, catalogue, kubelets)
     problems += [problem for maker in makers.values() if (problem := maker.problem)]
     choices, least = _choices(launch, own, makers, catalogue)
-    nodegroup_labels, nodegroup_taints = sources.of_nodegroup(nodegroup)
-    taints = sources.by_key(_shared([maker.node.settings.taints for maker in makers.values()])) | nodegroup_taints | tainted
+    eks_labels, eks_taints = (nodegroup.labels, sources.by_key(nodegroup.taints)) if nodegroup else ({}, {})
+    taints = sources.by_key(_shared([maker.node.settings.taints for maker in makers.values()])) | eks_taints | tainted
     shared = dict(_shared([tuple(maker.node.settings.labels.items()) for maker in makers.values()]))
     sure = _well_known(launch, group.availability_zones, makers, nodegroup, catalogue)
     template = NodeTemplate(
         instance_types=launch.types,
         allocatable=dict(sorted(quantity.smallest(*(one.allocatable for one in choices), *least).items())),
-        labels=dict(sorted({**sure, **shared, **nodegroup_labels, **sources.of_tags(tags)}.items())),
+        labels=dict(sorted({**sure, **shared, **eks_labels, **sources.of_tags(tags)}.items())),
         taints=tuple(taints[key] for key in sorted(taints)),
         price_usd_h=catalogue.prices.of(launch, group.availability_zones),
         choices=choices,
@@ -74,7 +76,7 @@ class _Maker:
 
 
 def _makers(
-    launch: Launch, nodegroup: Nodegroup | None, catalogue: Catalogue, policy: KubeletPolicy
+    launch: Launch, nodegroup: ManagedNodeGroup | None, catalogue: Catalogue, policy: KubeletPolicy
 ) -> dict[tuple[str, str], _Maker]:
     """By definition and image of the launch's options."""
     found: dict[tuple[str, str], _Maker] = {}
@@ -86,7 +88,7 @@ def _makers(
 
 
 def _maker(
-    data: LaunchData, definition: str, nodegroup: Nodegroup | None, catalogue: Catalogue, policy: KubeletPolicy
+    data: LaunchData, definition: str, nodegroup: ManagedNodeGroup | None, catalogue: Catalogue, policy: KubeletPolicy
 ) -> _Maker:
     said, problem = Settings(), ""
     try:
@@ -158,7 +160,7 @@ def _well_known(
     launch: Launch,
     zones: tuple[str, ...],
     makers: Mapping[tuple[str, str], _Maker],
-    nodegroup: Nodegroup | None,
+    nodegroup: ManagedNodeGroup | None,
     catalogue: Catalogue,
 ) -> dict[str, str]:
     kinds = [catalogue.types[name] for name in launch.types if name in catalogue.types]

@@ -5,6 +5,7 @@ written and read within a Lambda's second. Only the policy and events are pydant
 mistakes deserve an error for every field at once (docs/adr/0002).
 """
 
+import json
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -26,8 +27,11 @@ Resources = Mapping[str, int]
 
 
 def encode(model: object) -> bytes:
-    """JSON with sorted mapping keys: equal models give equal bytes."""
-    return msgspec.json.encode(model, order="deterministic")
+    """JSON with sorted mapping keys: equal models give equal bytes. A lone surrogate, which UTF-8 cannot hold, is a `?`."""
+    try:
+        return msgspec.json.encode(model, order="deterministic")
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(model), ensure_ascii=False, sort_keys=True).encode(errors="replace")
 
 
 def decode(data: bytes | str, kind: type[M]) -> M:

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from spillway.model.base import Model
+from spillway.model.base import Labels, Model
+from spillway.model.cluster import Taint
 
 
 class WarmPool(Model, frozen=True):
@@ -56,9 +57,13 @@ class ScheduledAction(Model, frozen=True):
 class ManagedNodeGroup(Model, frozen=True):
     """The EKS node group whose Auto Scaling group it is. `status` is EKS's: ACTIVE, UPDATING, DEGRADED, …
 
-    `issues` are what its health names, as in `AsgInstanceLaunchFailures: Could not launch`.
+    `issues` are what its health names, as in `AsgInstanceLaunchFailures: Could not launch`. `ami_type` is EKS's, as in
+    `AL2023_x86_64_STANDARD`; `labels` and `taints` are what it puts on its nodes.
     """
 
     name: str
     status: str = "ACTIVE"
     issues: tuple[str, ...] = ()
+    ami_type: str = ""
+    labels: Labels = {}
+    taints: tuple[Taint, ...] = ()
