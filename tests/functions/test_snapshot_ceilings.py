@@ -41,7 +41,7 @@ def reservation(number: int = 1, total: int = 3, free: int = 1, **fields: Any) -
 @contextmanager
 def account_with(monkeypatch: pytest.MonkeyPatch, *groups: dict[str, Any], **bounds: Any) -> Iterator[Account]:
     """Home has these groups, `name` and fields, of m5.large (2 vCPUs), and these bounds by their keys in a dump."""
-    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, prices: dict.fromkeys(types, 0.096))
+    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, *_: dict.fromkeys(types, 0.096))
     with open_account({HOME: botocore_shapes.region(bounds)}) as opened:
         for given in groups:
             fields = dict(given)
