@@ -9,6 +9,7 @@ import msgspec
 
 from spillway import clock
 from spillway.aws import clients, parallel
+from spillway.aws.documented import ODD, odd
 from spillway.aws.kept import Kept
 from spillway.aws.memo import Memo
 from spillway.aws.prices import price_of
@@ -108,11 +109,13 @@ def spot_prices(region: str, types: Iterable[str], shelf: Shelf | None = None, w
 
 
 def _in_time(within_s: float, call: Callable[[], V], region: str, action: str) -> V:
-    """Raises AwsUnavailable where there is no answer: to the memo that is a failure like any other."""
+    """Raises AwsUnavailable where there is no answer, or an odd one: to the memo that is a failure like any other."""
     try:
         return parallel.within(within_s, call)
     except TimeoutError:
         raise AwsUnavailable(region, action, f"no answer within {within_s:.1f} s") from None
+    except ODD as error:
+        raise odd(region, action, error) from error
 
 
 def _of(region: str, told: Mapping[str, V]) -> dict[_Key, V]:
