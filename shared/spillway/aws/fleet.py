@@ -139,6 +139,7 @@ def _region(
         found.append(group)
         warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
         warnings += _unknown_failures(group)
+    warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in bounds.unlisted()]
     return found, bounds.drawn_on(), warnings
 
 
