@@ -21,7 +21,8 @@ def answers(zone: str) -> dict[str, Any]:
     ago, soon = AGO + zone, SOON + zone
     spot = {"InstanceType": "m5.large", "AvailabilityZone": "us-east-1a", "ProductDescription": "Linux/UNIX"}
     reserved = {"CapacityReservationPreference": "capacity-reservations-only"}
-    dimensions = {"QuotaCode": "L-1216C47A", "QuotaName": "On-Demand Standard", "Value": 64.0}
+    on_demand = {"QuotaCode": "L-1216C47A", "QuotaName": "On-Demand Standard", "Value": 64.0}
+    spot_quota = {"QuotaCode": "L-34B43A08", "QuotaName": "Spot Standard", "Value": 64.0}
     return region(
         group("g", DesiredCapacity=1, Instances=[member("a")]),
         group("reserved", CapacityReservationSpecification=reserved),
@@ -35,7 +36,7 @@ def answers(zone: str) -> dict[str, Any]:
             {**spot, "SpotPrice": "0.05", "Timestamp": AGO + "Z"},
             {**spot, "SpotPrice": "0.04", "Timestamp": "2026-01-01T11:40:00" + zone},
         ],
-        Quotas=[dimensions],
+        Quotas=[on_demand, spot_quota],
         MetricDataResults=[{"Id": "l_1216c47a", "Timestamps": [ago], "Values": [10.0]}],
         CapacityReservations=[
             {
