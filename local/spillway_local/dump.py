@@ -39,11 +39,12 @@ VERSION_KEYS = frozenset({"clientVersion", "kustomizeVersion", "serverVersion"})
 
 
 class Meta(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """meta.json. `now` must carry its time zone."""
+    """meta.json. `now` must carry its time zone. `group_names` are `region/name` of groups that no tag marks."""
 
     cluster: str
     home_region: str
     now: datetime
+    group_names: tuple[str, ...] = ()
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -150,7 +151,7 @@ def _read_fleet(folder: Path, meta: Meta, policy: Policy) -> FleetSnapshot:
     """A dump without fleet is a cluster without groups."""
     regions = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     answers = {region.name: _region(region) for region in regions}
-    return named(fleet.reduce(meta.cluster, meta.home_region, meta.now, answers, policy=policy))
+    return named(fleet.reduce(meta.cluster, meta.home_region, meta.now, answers, meta.group_names, policy=policy))
 
 
 def named(snapshot: S) -> S:

@@ -103,7 +103,7 @@ class World(AbstractContextManager["World"]):
             document.setdefault("regions", list(regions))
         if not any(item["kind"] == "Node" for item in raw.objects):
             document.setdefault("may_be_empty", True)
-        changed = RawDump(raw.cluster, raw.home, raw.now, raw.objects, raw.answers, document)
+        changed = RawDump(raw.cluster, raw.home, raw.now, raw.objects, raw.answers, document, raw.group_names)
         return cls(changed, timing=Timing(boot_s=boot_s), **options)
 
     def __post_init__(self) -> None:
@@ -228,7 +228,7 @@ class World(AbstractContextManager["World"]):
             "AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_SESSION_TOKEN": "testing",
             "AWS_DEFAULT_REGION": self.raw.home, "AWS_REGION": self.raw.home, "AWS_EC2_METADATA_DISABLED": "true",
             "SPILLWAY_CLUSTER": self.raw.cluster, "SPILLWAY_HOME_REGION": self.raw.home, "SPILLWAY_TABLE": TABLE,
-            "SPILLWAY_REGIONS": ",".join(regions), "SPILLWAY_GROUP_NAMES": "",
+            "SPILLWAY_REGIONS": ",".join(regions), "SPILLWAY_GROUP_NAMES": ",".join(self.raw.group_names),
             "SPILLWAY_ACCESS": f"json:{self._access()}",
         }  # fmt: skip
 

@@ -18,7 +18,7 @@ from spillway_local.emulator import fleets
 
 @dataclass(frozen=True)
 class RawDump:
-    """`answers` by region; `policy` is the document as people wrote it."""
+    """`answers` by region; `policy` is the document as people wrote it; `group_names` are of groups that no tag marks."""
 
     cluster: str
     home: str
@@ -26,6 +26,7 @@ class RawDump:
     objects: tuple[Mapping[str, Any], ...]
     answers: Mapping[str, Mapping[str, Any]]
     policy: Mapping[str, Any] = field(default_factory=dict)
+    group_names: tuple[str, ...] = ()
 
 
 def read_raw(folder: Path, regions: tuple[str, ...] = ()) -> RawDump:
@@ -45,12 +46,13 @@ def read_raw(folder: Path, regions: tuple[str, ...] = ()) -> RawDump:
         objects=tuple(item for document in _documents(folder / "cluster") for item in _items(document)),
         answers=answers,
         policy=(yaml.safe_load(policy.read_text()) or {}) if policy.exists() else {},
+        group_names=tuple(meta.get("group_names", ())),
     )
 
 
 def fleet_of(raw: RawDump) -> FleetSnapshot:
     """The fleet as our own decoder reads it: what each group would launch."""
-    return fleet.reduce(raw.cluster, raw.home, raw.now, raw.answers)
+    return fleet.reduce(raw.cluster, raw.home, raw.now, raw.answers, raw.group_names)
 
 
 def _answers(folder: Path) -> dict[str, Any]:

@@ -99,6 +99,15 @@ def answers() -> dict[str, Told]:
     }
 
 
+def nothing() -> dict[str, Told]:
+    """By operation: a region in which there is nothing of what is asked for."""
+    return {
+        operation: {key: [] if isinstance(value, list) else value for key, value in answer.items()}
+        for operation, answer in answers().items()
+        if isinstance(answer, dict)
+    }
+
+
 @contextmanager
 def told(regions: Mapping[str, Mapping[str, Told]], asked: set[str] | None = None) -> Iterator[Account]:
     """An account whose regions answer so; `asked` is filled with the operations that were. The table is moto's."""

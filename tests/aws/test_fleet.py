@@ -78,6 +78,20 @@ def test_reads_members_their_age_their_name_and_their_reservation_from_ec2() -> 
 
 
 @pytest.mark.feature("FS-01")
+def test_a_name_that_leads_to_no_group_is_a_warning_unless_its_region_is_silent() -> None:
+    names = ["us-east-1/ours", "us-east-1/nope", "eu-west-9/foo", "workers", "us-west-2/any"]
+
+    found = reduce({HOME: region(group("ours")), WEST: AwsUnavailable(WEST, "x", "y")}, group_names=names)
+
+    elsewhere = "it is in none of the regions that are read; names are `region/name`"
+    assert texts(found, Code.GROUP_UNREADABLE) == [
+        f"group eu-west-9/foo is asked for by name: {elsewhere}",
+        "group us-east-1/nope is asked for by name: its region has no Auto Scaling group of that name",
+        f"group workers is asked for by name: {elsewhere}",
+    ]
+
+
+@pytest.mark.feature("FS-01")
 def test_takes_groups_with_both_tags_and_groups_that_are_named() -> None:
     half = group("half", Tags=[{"Key": "k8s.io/cluster-autoscaler/enabled", "Value": "true"}])
     other = group("other", Tags=[*half["Tags"], {"Key": "k8s.io/cluster-autoscaler/another-cluster", "Value": "owned"}])

@@ -85,6 +85,24 @@ def test_a_type_without_a_price_is_asked_for_again_after_an_hour(account: Accoun
 
 
 @pytest.mark.feature("FS-09")
+def test_prices_are_kept_where_aws_answers_otherwise_than_it_documents(
+    account: Account, pricing: Stubber, ec2: Stubber
+) -> None:
+    spot = {"InstanceType": "m5.large", "AvailabilityZone": "us-east-1a", "SpotPrice": "0.03", "Timestamp": NOW}
+    pricing.add_response("get_products", {"PriceList": [product("0.1")]})
+    ec2.add_response("describe_spot_price_history", {"SpotPriceHistory": [spot]})
+    market.on_demand_prices(HOME, ["m5.large"])
+    market.spot_prices(HOME, ["m5.large"])
+    account.pass_s(12 * 3600)
+    pricing.add_response("get_products", {})
+    ec2.add_response("describe_spot_price_history", {"SpotPriceHistory": [{}]})
+
+    kept = market.on_demand_prices(HOME, ["m5.large"]), market.spot_prices(HOME, ["m5.large"])
+
+    assert [(one.value, one.as_of) for one in kept if isinstance(one, Kept)] == [({"m5.large": 0.1}, NOW), ([spot], NOW)]
+
+
+@pytest.mark.feature("FS-09")
 @pytest.mark.parametrize("item", [product("NaN"), product("inf"), product("-1"), product("free"), "{", '{"product": {}}'])
 def test_an_item_of_the_price_list_without_a_price_from_0_up_takes_no_other_with_it(pricing: Stubber, item: str) -> None:
     pricing.add_response("get_products", {"PriceList": [product("0.2", "c5.large")]})

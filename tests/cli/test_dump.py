@@ -103,6 +103,14 @@ def test_policy_and_memory_are_read_when_they_are_there(folder: Path) -> None:
     assert found.memory.nodes[0].node == "n1"
 
 
+@pytest.mark.feature("FS-01")
+def test_a_group_that_no_tag_marks_is_read_where_meta_names_it(folder: Path) -> None:
+    write(folder / "fleet" / "us-east-1" / "groups.json", {"AutoScalingGroups": [GROUP | {"Tags": []}]})
+    assert dump.read(folder).fleet.groups == ()
+    write(folder / "meta.json", META | {"group_names": ["us-east-1/workers"]})
+    assert [group.key for group in dump.read(folder).fleet.groups] == ["us-east-1/workers"]
+
+
 def test_names_every_wrong_field_of_the_policy(folder: Path) -> None:
     write(folder / "policy.yaml", "scale_in: {idle_s: -1, budgets: [{nodes: 120%}]}\nmodes: run\n")
     with pytest.raises(PolicyError) as caught:
@@ -121,6 +129,7 @@ def test_names_every_wrong_field_of_the_policy(folder: Path) -> None:
         ("meta.json", META | {"now": "2026-01-01T00:00:00"}, "now", "zone"),
         ("meta.json", META | {"now": "yesterday"}, "now", "Invalid"),
         ("meta.json", META | {"cluster": ""}, "cluster", "empty"),
+        ("meta.json", META | {"group_names": "us-east-1/workers"}, "group_names", "array"),
         ("memory.json", {"nodes": [{"node": 7}]}, "nodes[0].node", "str"),
         ("memory.json", "nothing", "", "no JSON"),
         ("cluster/x.json", "{", "", "no JSON"),

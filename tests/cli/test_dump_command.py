@@ -120,6 +120,20 @@ def test_a_dump_reads_back_as_what_the_live_cluster_says(world: World, kubeconfi
     assert found.fleet.home_region == "us-east-1"
 
 
+@pytest.mark.feature("FS-01")
+def test_a_group_that_no_tag_marks_gets_into_a_dump_by_its_name(world: World, kubeconfig: Path, tmp_path: Path) -> None:
+    world.api.add(node("n1"))
+    autoscaling = clients.client("autoscaling", "us-west-2")
+    (item,) = autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+    autoscaling.delete_tags(Tags=[{key: tag[key] for key in ("ResourceId", "ResourceType", "Key")} for tag in item["Tags"]])
+    west = "us-west-2/workers-us-west-2"
+    assert run(tmp_path / "without", kubeconfig) == 0
+    assert run(tmp_path / "dump", kubeconfig, "--group-names", west) == 0
+
+    assert [group.key for group in dump.read(tmp_path / "without").fleet.groups] == ["us-east-1/workers-us-east-1"]
+    assert [group.key for group in dump.read(tmp_path / "dump").fleet.groups] == ["us-east-1/workers-us-east-1", west]
+
+
 def test_a_dump_can_be_planned_from(world: World, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world.api.add(pod("b", cpu="1"))
     assert run(tmp_path / "dump", kubeconfig) == 0
@@ -166,7 +180,7 @@ def test_without_pods_there_is_no_dump(
 def test_a_laptop_without_credentials_is_told_where_to_look(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(regions: list[str], cluster: str) -> None:
+    def refuse(*_: object) -> None:
         raise AwsUnavailable("us-east-1", "autoscaling:DescribeAutoScalingGroups", "Unable to locate credentials")
 
     monkeypatch.setattr("spillway.aws.reader.read", refuse)

@@ -41,7 +41,7 @@ def reservation(number: int = 1, total: int = 3, free: int = 1, **fields: Any) -
 @contextmanager
 def account_with(monkeypatch: pytest.MonkeyPatch, *groups: dict[str, Any], **bounds: Any) -> Iterator[Account]:
     """Home has these groups, `name` and fields, of m5.large (2 vCPUs), and these bounds by their keys in a dump."""
-    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, prices: dict.fromkeys(types, 0.096))
+    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, *_: dict.fromkeys(types, 0.096))
     with open_account({HOME: botocore_shapes.region(bounds)}) as opened:
         for given in groups:
             fields = dict(given)
@@ -93,6 +93,19 @@ class TestQuotas:
 
         assert draws(found) == {"nodes": [{STANDARD: 2000}], "mixed": [{STANDARD: 1000}, {SPOT: 3000}]}
         assert {one.key: one.limit for one in found.ceilings} == {STANDARD: 64, SPOT: 32}
+
+    def test_a_quota_that_groups_count_against_and_that_is_not_listed_is_no_ceiling_and_named_by_its_code(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        gpu = {"name": "gpu", "data": {"InstanceType": "g4dn.xlarge"}}
+        with account_with(monkeypatch, {"name": "nodes"}, gpu, Quotas=[quota()]) as account:
+            found = run(account)
+
+        assert draws(found) == {"nodes": [{STANDARD: 2000}], "gpu": []}
+        assert [one.text for one in found.warnings if "ListServiceQuotas" in one.text] == [
+            f"region us-east-1: ListServiceQuotas does not list {G_AND_VT}, "
+            "a vCPU quota that launches of groups count against: it is no ceiling"
+        ]
 
     def test_the_quota_is_asked_for_once_an_hour_and_its_use_every_five_minutes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with account_with(monkeypatch, {"name": "nodes"}, Quotas=[quota()]) as account:

@@ -32,7 +32,7 @@ EVENTS = Path(__file__).parents[2] / "events"
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
     """Two regions, each with a group of m5.large; moto has no Pricing API."""
-    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, prices: dict.fromkeys(types, 0.096))
+    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, *_: dict.fromkeys(types, 0.096))
     with open_account() as opened:
         for region in (HOME, WEST):
             clients.client("ec2", region).create_launch_template(
@@ -180,6 +180,7 @@ def hang(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hang]:
 
         monkeypatch.setattr(clients, "pages", asked)
         monkeypatch.setattr(reader.RegionRead, "answer", waited_for)
+        monkeypatch.setattr(reader, "LATE_S", 1)
 
     yield begin
     released.set()
@@ -218,6 +219,24 @@ def test_of_a_region_that_hangs_later_all_is_known_that_it_gave(account: Account
         "region us-west-2: Reservations is not known: region us-west-2: Reservations failed: no answer within 40 s"
         in "\n".join(warning.text for warning in found.warnings)
     )
+
+
+@pytest.mark.feature("FS-01")
+def test_a_call_that_hangs_takes_nothing_from_those_that_come_after_it(account: Account, hang: Hang) -> None:
+    """Types are asked for when launch configurations have come, or will not."""
+    clients.client("autoscaling", WEST).create_launch_configuration(
+        LaunchConfigurationName="old", ImageId="ami-12c6146b", InstanceType="m5.large"
+    )
+    clients.client("autoscaling", WEST).create_auto_scaling_group(
+        AutoScalingGroupName="old", LaunchConfigurationName="old", MinSize=0, MaxSize=5, AvailabilityZones=[WEST + "a"],
+        Tags=[{"Key": key, "Value": value} for key, value in OURS.items()],
+    )  # fmt: skip
+    hang(WEST, "describe_launch_configurations", "LaunchConfigurations")
+
+    _, old, workers = run(account).groups
+
+    assert workers.template is not None
+    assert "LaunchConfigurations failed: no answer within 40 s" in old.problem
 
 
 @pytest.mark.feature("FS-01")
@@ -290,7 +309,7 @@ def test_a_type_that_ec2_does_not_know_leaves_the_other_groups_alone(account: Ac
 def test_spot_prices_are_asked_for_spot_groups_only(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     real = market.spot_prices
-    monkeypatch.setattr(market, "spot_prices", lambda region, types, prices: asked.append(region) or real(region, types))
+    monkeypatch.setattr(market, "spot_prices", lambda region, types, *_: asked.append(region) or real(region, types))
     fields = mixed("spot", ["m5.large"], 0)
     specification = {"LaunchTemplateName": "nodes", "Version": "$Latest"}
     fields["MixedInstancesPolicy"]["LaunchTemplate"]["LaunchTemplateSpecification"] = specification

@@ -1,12 +1,13 @@
 """Prices in the stored snapshot: asked seldom, kept in the table with their age, and old ones rather than none."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from functions.snapshot_fleet import app
-from spillway.aws import clients, memo, prices
+from spillway.aws import clients, memo, prices, reader
 from spillway.aws.table import snapshots
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 from spillway.model.reason import Code
@@ -179,6 +180,39 @@ def test_where_aws_fails_old_prices_are_used_and_named_with_their_age(
     assert on_demand.startswith("region us-east-1: OnDemandPrices is of 2026-01-01 12:00 UTC, 13.0 h old: ")
     assert "pricing:GetProducts failed: InternalErrorException" in on_demand
     assert old_spot.startswith("region us-east-1: SpotPriceHistory is of 2026-01-01 12:00 UTC, 13.0 h old: ")
+
+
+@pytest.mark.feature("FS-09")
+@pytest.mark.parametrize("new_process", [True, False], ids=["new process", "warm process"])
+def test_where_aws_hangs_old_prices_are_used_as_where_it_fails(
+    account: Account, monkeypatch: pytest.MonkeyPatch, new_process: bool
+) -> None:
+    spot_history(monkeypatch, a="0.02")
+    spot("us-east-1a")
+    run(account)
+    if new_process:
+        memo.clear()
+    account.pass_s(13 * HOUR)
+    pages, released, hanging = clients.pages, threading.Event(), list[threading.Thread]()
+
+    def hang(service: str, region: str, name: str, **request: Any) -> Any:
+        if name in ("get_products", "describe_spot_price_history"):
+            hanging.append(threading.current_thread())
+            released.wait()
+        return pages(service, region, name, **request)
+
+    monkeypatch.setattr(clients, "pages", hang)
+    monkeypatch.setattr(reader, "_KEPT_S", reader.ANSWER_S - 0.5)
+    found = run(account)
+    released.set()
+    for thread in hanging:
+        thread.join()
+
+    assert len(hanging) == 2
+    assert (price(found), price(found, "spot")) == (0.101, 0.02)
+    on_demand, old_spot = told(found, Code.PRICE_OLD)
+    assert "13.0 h old: region us-east-1: pricing:GetProducts failed: no answer within 0." in on_demand
+    assert "13.0 h old: region us-east-1: ec2:DescribeSpotPriceHistory failed: no answer within 0." in old_spot
 
 
 @pytest.mark.feature("FS-09")

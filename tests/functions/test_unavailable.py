@@ -29,7 +29,7 @@ ZONE = "us-east-1/a/us-east-1a"
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Group a of m5.large with one member, as the fleet snapshot sees it; nothing more is to be had of it."""
-    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, prices: dict.fromkeys(types, 0.096))
+    monkeypatch.setattr(market, "on_demand_prices", lambda region, types, *_: dict.fromkeys(types, 0.096))
     memo.clear()
     with open_world() as opened, ceilings({}, VCPUS), goings_on({}):
         yield opened

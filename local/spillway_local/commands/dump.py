@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spillway_local.options import Subparsers, command, listed
 
@@ -30,6 +30,9 @@ def register(commands: Subparsers) -> None:
         "--regions", type=listed, required=True, metavar="LIST", help="regions with groups, the home region first, by commas"
     )
     dump.add_argument(
+        "--group-names", type=listed, default=[], metavar="LIST", help="region/name of groups that no tag marks, by commas"
+    )
+    dump.add_argument(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
@@ -51,10 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
     if folder.exists():
         raise DumpError(str(folder), "", "it is there already; name a new folder")
     session = connect(_access(arguments.cluster, regions[0], arguments.kubeconfig, arguments.cluster_role))
-    answers = reader.read(regions, arguments.cluster)
+    answers = reader.read(regions, arguments.cluster, arguments.group_names)
     now, left_out = live.write_cluster(folder / "cluster", session)
     left_out += live.write_fleet(folder / "fleet", answers)
-    meta = {"cluster": arguments.cluster, "home_region": regions[0], "now": now.isoformat()}
+    meta: dict[str, Any] = {"cluster": arguments.cluster, "home_region": regions[0], "now": now.isoformat()}
+    meta |= {"group_names": arguments.group_names} if arguments.group_names else {}
     (folder / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
     for sentence in left_out:
         print(f"spillway: {sentence}", file=sys.stderr)

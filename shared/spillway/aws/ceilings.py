@@ -1,6 +1,6 @@
 """What bounds the growth of a region's groups, out of AWS's answers: vCPU quotas, capacity reservations, capacity blocks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spillway.aws import shapes
@@ -15,7 +15,8 @@ _BLOCK = "capacity-block"
 class Ceilings:
     """Of one region. `reservations` are None where AWS was not asked, or did not answer: then none of them bounds a group.
 
-    `members` are ids of reservations by the ARN of their resource group.
+    `members` are ids of reservations by the ARN of their resource group. `are_listed`: Service Quotas listed vCPU quotas now,
+    so that one which is not among them is unknown to it.
     """
 
     def __init__(
@@ -24,14 +25,23 @@ class Ceilings:
         quotas: Mapping[str, Ceiling],
         reservations: Iterable[shapes.CapacityReservation] | None,
         members: Mapping[str, Iterable[str]],
+        are_listed: bool = False,
     ) -> None:
         self._region, self._quotas, self._members = region, quotas, members
         self._reservations = None if reservations is None else list(reservations)
         self._drawn: dict[str, Ceiling] = {}
+        self._are_listed, self._unlisted = are_listed, set[str]()
 
     def drawn_on(self) -> list[Ceiling]:
         """The ceilings that the draws so far name."""
         return [self._drawn[key] for key in sorted(self._drawn)]
+
+    def unlisted(self) -> list[str]:
+        """A sentence for each quota that the draws so far count against and that AWS did not list."""
+        return [
+            f"ListServiceQuotas does not list {code}, a vCPU quota that launches of groups count against: it is no ceiling"
+            for code in sorted(self._unlisted)
+        ]
 
     def draws(self, group: shapes.Group, launch: Launch, types: Mapping[str, shapes.InstanceType]) -> tuple[Draw, ...]:
         """What one more node takes; nothing where nobody knows what bounds it."""
@@ -53,6 +63,9 @@ class Ceilings:
         """
         share = round(WHOLE * (1 - launch.on_demand_share if spot else launch.on_demand_share))
         found: dict[Ceiling, int] = {}
+        codes = {code for name in launch.types if (code := quota_code(name, spot))}
+        if self._are_listed and share:
+            self._unlisted |= codes - self._quotas.keys()
         for name in launch.types:
             quota = self._quotas.get(quota_code(name, spot))
             if quota is None or name not in types or launch.questions or not share:
@@ -111,7 +124,7 @@ def _target(group: shapes.Group, launch: Launch) -> shapes.ReservationTarget:
 
 def read(
     region: str,
-    quotas: Iterable[Any] | None,
+    quotas: Sequence[Any] | None,
     usage: Iterable[Any] | None,
     reservations: Iterable[Any] | None,
     members: Mapping[str, Iterable[str]],
@@ -123,7 +136,7 @@ def read(
     """
     limits, problems = _quotas(region, quotas, usage, before)
     found, more = shapes.read_all(reservations or (), shapes.CapacityReservation, "CapacityReservations")
-    return Ceilings(region, limits, None if reservations is None else found, members), problems + more
+    return Ceilings(region, limits, None if reservations is None else found, members, bool(quotas)), problems + more
 
 
 def metric_id(code: str) -> str:

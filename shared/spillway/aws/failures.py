@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from spillway.aws import shapes
 from spillway.aws.failure_table import GENERAL, NO_FAILURE, ROWS, Row
 from spillway.model.fleet import CapacityType, FailureClass, LaunchFailure, Scope
 
@@ -118,8 +119,7 @@ def moment(value: Any) -> datetime | None:
     """A time of botocore (datetime) or of the AWS CLI (text); None when there is none. Raises msgspec.ValidationError."""
     if value is None:
         return None
-    read: datetime = value if isinstance(value, datetime) else msgspec.convert(value, datetime)
-    return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+    return shapes.utc(msgspec.convert(value, datetime))
 
 
 def _text(activity: Mapping[str, Any]) -> str:

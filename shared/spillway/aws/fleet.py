@@ -1,6 +1,6 @@
 """AWS's answers to the fleet snapshot: pure decoding, the same for live answers and for files of a dump."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -36,7 +36,8 @@ def reduce(
     what nobody else tells.
 
     A region whose answers, or whose AutoScalingGroups, are an error is unknown: of it remain the groups of
-    `previous`, as of then. Nothing that one group or item lacks stops the others; it becomes a warning.
+    `previous`, as of then. Nothing that one group or item lacks stops the others; it becomes a warning, as does a name
+    that leads to no group.
     """
     named = frozenset(group_names)
     regions: list[RegionView] = []
@@ -62,6 +63,7 @@ def reduce(
         found += here
         bounds += bounded
         warnings += troubles
+    warnings += _not_found(named, answers)
     return FleetSnapshot(
         cluster=cluster,
         home_region=home_region,
@@ -71,6 +73,22 @@ def reduce(
         warnings=tuple(warnings),
         ceilings=tuple(bounds),
     )
+
+
+def _not_found(named: Iterable[str], answers: Mapping[str, Answers | Exception | str]) -> Iterator[Reason]:
+    """Names that lead to no group, but those in a region that did not answer."""
+    for name in sorted(named):
+        region, _, group = name.partition("/")
+        answer = answers.get(region)
+        why = ""
+        if answer is None:
+            why = "it is in none of the regions that are read; names are `region/name`"
+        elif isinstance(answer, Mapping) and not _problem(answer, "AutoScalingGroups"):
+            items = _items(answer, "AutoScalingGroups")
+            is_there = any(isinstance(item, Mapping) and item.get("AutoScalingGroupName") == group for item in items)
+            why = "" if is_there else "its region has no Auto Scaling group of that name"
+        if why:
+            yield Reason(code=Code.GROUP_UNREADABLE, text=f"group {name} is asked for by name: {why}")
 
 
 def _unknown(region: str, problem: str, previous: FleetSnapshot | None) -> RegionView:
@@ -121,6 +139,7 @@ def _region(
         found.append(group)
         warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
         warnings += _unknown_failures(group)
+    warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in bounds.unlisted()]
     return found, bounds.drawn_on(), warnings
 
 

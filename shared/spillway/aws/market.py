@@ -1,16 +1,19 @@
 """What AWS charges, asked: spot from EC2's history, on-demand from the Pricing API."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from spillway import clock
 from spillway.aws import clients, parallel
+from spillway.aws.documented import ODD, odd
 from spillway.aws.kept import Kept
 from spillway.aws.memo import Memo
 from spillway.aws.prices import price_of
+from spillway.errors import AwsUnavailable
 from spillway.telemetry import logger
 
 PRICING_REGION = "us-east-1"  # the Pricing API answers for all regions, in three of them only
@@ -42,10 +45,14 @@ _Key = tuple[str, str]  # region and type
 _on_demand: Memo[_Key, float | None] = Memo(timedelta(hours=12))
 _spot: Memo[_Key, list[Item]] = Memo(timedelta(minutes=5))
 _ASK_AGAIN = timedelta(hours=1)  # for a type that has no price, perhaps since it is new
+WITHIN_S = 30.0
 
 
-def on_demand_prices(region: str, types: Iterable[str], shelf: Shelf | None = None) -> dict[str, float] | Kept:
-    """USD an hour by type: Linux, shared tenancy, nothing preinstalled. Old prices stand in where AWS fails.
+def on_demand_prices(
+    region: str, types: Iterable[str], shelf: Shelf | None = None, within_s: float = WITHIN_S
+) -> dict[str, float] | Kept:
+    """USD an hour by type: Linux, shared tenancy, nothing preinstalled. Old prices stand in where AWS fails, or does not answer
+    within so many seconds.
 
     Raises AwsForbidden or AwsUnavailable where there is not even an old one.
     """
@@ -55,8 +62,11 @@ def on_demand_prices(region: str, types: Iterable[str], shelf: Shelf | None = No
     told = _on_demand.known(keys)
     again = {key for key, (at, price) in told.items() if price is None and clock.utcnow() - at >= _ASK_AGAIN}
 
-    def fetch(wanted: list[_Key]) -> dict[_Key, float | None]:
+    def ask(wanted: list[_Key]) -> dict[_Key, float | None]:
         return dict.fromkeys(wanted) | (_listed(region) if len(wanted) >= LISTED_FROM else _one_by_one(wanted))
+
+    def fetch(wanted: list[_Key]) -> dict[_Key, float | None]:
+        return _in_time(within_s, partial(ask, wanted), region, "pricing:GetProducts")
 
     found, failure = _on_demand.get_kept(keys, fetch, again)
     if shelf and _on_demand.known(keys) != told:
@@ -65,8 +75,9 @@ def on_demand_prices(region: str, types: Iterable[str], shelf: Shelf | None = No
     return Kept(prices, *failure) if failure else prices
 
 
-def spot_prices(region: str, types: Iterable[str], shelf: Shelf | None = None) -> list[Item] | Kept:
-    """The newest SpotPriceHistory item of each type and zone. Old ones stand in where AWS fails.
+def spot_prices(region: str, types: Iterable[str], shelf: Shelf | None = None, within_s: float = WITHIN_S) -> list[Item] | Kept:
+    """The newest SpotPriceHistory item of each type and zone. Old ones stand in where AWS fails, or does not answer within so
+    many seconds.
 
     Raises AwsForbidden or AwsUnavailable where there is not even an old one.
     """
@@ -75,7 +86,7 @@ def spot_prices(region: str, types: Iterable[str], shelf: Shelf | None = None) -
         _spot.learn(_of(region, shelf.spot(region)))
     told = _spot.known(keys)
 
-    def fetch(wanted: list[_Key]) -> dict[_Key, list[Item]]:
+    def ask(wanted: list[_Key]) -> dict[_Key, list[Item]]:
         found: dict[_Key, list[Item]] = {key: [] for key in wanted}
         request = {
             "InstanceTypes": [name for _, name in wanted],
@@ -87,11 +98,24 @@ def spot_prices(region: str, types: Iterable[str], shelf: Shelf | None = None) -
                 found.setdefault((region, item["InstanceType"]), []).append(item)
         return found
 
+    def fetch(wanted: list[_Key]) -> dict[_Key, list[Item]]:
+        return _in_time(within_s, partial(ask, wanted), region, "ec2:DescribeSpotPriceHistory")
+
     found, failure = _spot.get_kept(keys, fetch)
     if shelf and _spot.known(keys) != told:
         shelf.put_spot(region, _named(_spot.known(keys)))
     items = [item for mine in found.values() for item in mine]
     return Kept(items, *failure) if failure else items
+
+
+def _in_time(within_s: float, call: Callable[[], V], region: str, action: str) -> V:
+    """Raises AwsUnavailable where there is no answer, or an odd one: to the memo that is a failure like any other."""
+    try:
+        return parallel.within(within_s, call)
+    except TimeoutError:
+        raise AwsUnavailable(region, action, f"no answer within {within_s:.1f} s") from None
+    except ODD as error:
+        raise odd(region, action, error) from error
 
 
 def _of(region: str, told: Mapping[str, V]) -> dict[_Key, V]:

@@ -28,6 +28,11 @@ def begin(call: Callable[[], V]) -> "Future[V]":
     return future
 
 
+def within(seconds: float, call: Callable[[], V]) -> V:
+    """Its answer; raises TimeoutError where it takes longer, and then leaves it to itself."""
+    return begin(call).result(seconds)
+
+
 def each(call: Callable[[K], V], items: Sequence[K], at_once: int = AT_ONCE) -> list[V]:
     """`call` of each item, at most `at_once` at a time; answers in the items' order.
 

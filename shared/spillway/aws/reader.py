@@ -28,7 +28,11 @@ from spillway.errors import AwsError, AwsUnavailable
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 
 ANSWER_S = 40
-"""For a region, from its first call: less than the function's timeout, with room to store what has come."""
+"""For a region, from its first call."""
+LATE_S = 3
+"""What a call has at least that begins when that time is nearly over, or is: one that hangs takes nothing from those that
+come after it. Four waves of late ones still leave room within the function's timeout to store what has come."""
+_KEPT_S = 1  # within its time a call that can answer with what it kept has to do so
 _NAMES_PER_FILTER = 200  # EC2 refuses more values of a filter
 _ALIVE = ["pending", "running", "shutting-down", "stopping", "stopped"]
 
@@ -64,20 +68,26 @@ def read(
 
 
 class RegionRead:
-    """Questions to one region, all of them open at once. None is waited for after `ends_at`, in seconds of `monotonic`."""
+    """Questions to one region, all of them open at once. None is waited for after `ends_at`, in seconds of `monotonic`, but
+    for those that were asked so late that they would have less than LATE_S."""
 
     def __init__(self, region: str) -> None:
         self.region = region
-        self._asked: dict[str, Future[Any]] = {}
+        self._asked: dict[str, tuple[Future[Any], float]] = {}  # with the time of the question
         self.ends_at = monotonic() + ANSWER_S
 
     def ask(self, key: str, call: Callable[[], Any]) -> None:
-        self._asked[key] = parallel.begin(call)
+        self._asked[key] = parallel.begin(call), monotonic()
+
+    def left_s(self) -> float:
+        """What a call has that begins now."""
+        return max(LATE_S, self.ends_at - monotonic())
 
     def answer(self, key: str) -> Any:
         """Waits for it; raises AwsError."""
         try:
-            return self._asked[key].result(max(0.0, self.ends_at - monotonic()))
+            future, asked = self._asked[key]
+            return future.result(max(0.0, max(self.ends_at, asked + LATE_S) - monotonic()))
         except TimeoutError:
             raise AwsUnavailable(self.region, key, f"no answer within {ANSWER_S} s") from None
         except ODD as error:
@@ -141,11 +151,12 @@ def _read_region(
         ask(requirements.KEY, lambda: requirements.meeting(region, asked))
         met = [name for answer in reading.items(requirements.KEY) for name in answer["InstanceTypes"]]
     ask("InstanceTypes", lambda: definitions.instance_types(region, [*types, *met], shelf))
-    ask("OnDemandPrices", lambda: market.on_demand_prices(region, [*types, *met], prices))
+    within_s = reading.left_s() - _KEPT_S
+    ask("OnDemandPrices", lambda: market.on_demand_prices(region, [*types, *met], prices, within_s))
     spot = any(may_be_spot(item) for item in items) or any(map(_is_spot, (*versions, *configurations)))
     ask("MetricDataResults", lambda: quotas.usage(region, reading.items("Quotas"), [*types, *met], spot))
     if spot:
-        ask("SpotPriceHistory", lambda: market.spot_prices(region, [*types, *met], prices))
+        ask("SpotPriceHistory", lambda: market.spot_prices(region, [*types, *met], prices, within_s))
     if reservations.are_wanted(items, versions):
         arns = reservations.resource_group_arns(items, versions)
         ask("CapacityReservations", lambda: reservations.capacity_reservations(region))

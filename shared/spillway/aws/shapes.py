@@ -5,7 +5,7 @@ Names and defaults: botocore's service models autoscaling 2011-01-01, ec2 2016-1
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -16,6 +16,21 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     pass
+
+
+def utc(time: datetime) -> datetime:
+    """AWS's times are UTC, also where whoever wrote them down left that out."""
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+class Timed(Shape, frozen=True):
+    """A shape with times, which are all in UTC."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, datetime):
+                msgspec.structs.force_setattr(self, name, utc(value))
 
 
 class TemplateReference(Shape, frozen=True):
@@ -268,7 +283,7 @@ class InstanceState(Shape, frozen=True):
     name: str = ""
 
 
-class Ec2Instance(Shape, frozen=True):
+class Ec2Instance(Timed, frozen=True):
     instance_id: str
     instance_type: str = ""
     launch_time: datetime | None = None
@@ -281,7 +296,7 @@ class Reservation(Shape, frozen=True):
     instances: tuple[Ec2Instance, ...] = ()
 
 
-class SpotPrice(Shape, frozen=True):
+class SpotPrice(Timed, frozen=True):
     instance_type: str
     availability_zone: str
     spot_price: str
@@ -289,7 +304,7 @@ class SpotPrice(Shape, frozen=True):
     product_description: str = "Linux/UNIX"
 
 
-class CapacityReservation(Shape, frozen=True):
+class CapacityReservation(Timed, frozen=True):
     """On-demand or a block; the instances that use it are those that are not available."""
 
     capacity_reservation_id: str
@@ -316,6 +331,9 @@ class MetricData(Shape, frozen=True):
     id: str
     timestamps: tuple[datetime, ...] = ()
     values: tuple[Amount, ...] = ()
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "timestamps", tuple(map(utc, self.timestamps)))
 
 
 class EksTaint(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ Names and defaults: botocore's service model autoscaling 2011-01-01.
 
 from datetime import datetime
 
-from spillway.aws.shapes import Member, Shape
+from spillway.aws.shapes import Member, Shape, Timed
 
 
 class ReusePolicy(Shape, frozen=True):
@@ -46,7 +46,7 @@ class WarmPoolAnswer(Shape, frozen=True):
     instances: tuple[Member, ...] = ()
 
 
-class Refresh(Shape, frozen=True):
+class Refresh(Timed, frozen=True):
     auto_scaling_group_name: str
     instance_refresh_id: str
     status: str
@@ -66,7 +66,7 @@ class ScalingPolicy(Shape, frozen=True):
     predictive_scaling_configuration: PredictiveConfiguration = PredictiveConfiguration()
 
 
-class ScheduledAction(Shape, frozen=True):
+class ScheduledAction(Timed, frozen=True):
     auto_scaling_group_name: str
     scheduled_action_name: str
     recurrence: str = ""
