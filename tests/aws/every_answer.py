@@ -87,7 +87,7 @@ def answers() -> dict[str, Told]:
         "describe_scheduled_actions": {
             "ScheduledUpdateGroupActions": [{"AutoScalingGroupName": "plain", "ScheduledActionName": "night", "MinSize": 1}]
         },
-        "list_service_quotas": {"Quotas": [quota]},
+        "list_service_quotas": {"Quotas": [quota, {**quota, "QuotaCode": "L-34B43A08", "QuotaName": "Spot Standard"}]},
         "get_metric_data": {"MetricDataResults": [{"Id": "l_1216c47a", "Timestamps": [NOW], "Values": [10.0]}]},
         "describe_images": {"Images": [{"ImageId": "ami-1", "Name": "amazon-eks-node-al2023", "Architecture": "x86_64"}]},
         "get_instance_types_from_instance_requirements": {"InstanceTypes": [{"InstanceType": "m5.large"}]},
