@@ -3,7 +3,7 @@
 Source: k8s.io/api/policy/v1/types.go; the eviction's own checks are in pkg/registry/core/pod/storage/eviction.go.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
@@ -51,6 +51,9 @@ class SeenBudget(NamedTuple):
     budget: Budget
 
 
+NAMED_IN = 10
+"""Budgets in which a shape stands at most: from two on the API server evicts none of its pods, whatever they allow."""
+
 _budget = msgspec.json.Decoder(_Budget)
 
 
@@ -76,13 +79,16 @@ def readers(found: Iterable[SeenBudget]) -> Iterator[Reader]:
 
 
 def budgets(found: Mapping[tuple[str, str], SeenBudget], shapes: Iterable[PodShape]) -> Iterator[Budget]:
-    """By namespace and name, with the shapes that they select; two may select the same."""
+    """By namespace and name, with the shapes that they select; two may select the same, and NAMED_IN at most name it."""
     spaces: dict[str, _Space] = defaultdict(_Space)
     for shape in shapes:
         spaces[shape.namespace].add(shape)
+    named_in: Counter[str] = Counter()
     for _, (selector, budget) in sorted(found.items()):
         chosen = spaces[budget.namespace].chosen(selector) if selector is not None else ()
-        yield msgspec.structs.replace(budget, shapes=chosen)
+        told = tuple(shape for shape in chosen if named_in[shape] < NAMED_IN)
+        named_in.update(told)
+        yield msgspec.structs.replace(budget, shapes=told)
 
 
 class _Alike(NamedTuple):

@@ -13,7 +13,7 @@ class Namespace(Model, frozen=True):
 
 
 class Budget(Model, frozen=True):
-    """A PodDisruptionBudget; `shapes` are the ids of those whose pods it selects.
+    """A PodDisruptionBudget; `shapes` are the ids of those whose pods it selects, as far as ten budgets before it do not.
 
     `allowed` is its status.disruptionsAllowed. `processed` False: its controller has not seen its newest version, and the
     API server refuses every eviction. `evicts_unready`: pods that are not Ready may always go (AlwaysAllow).
