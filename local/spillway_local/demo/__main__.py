@@ -7,7 +7,7 @@ from types import FrameType
 
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Ctrl-C comes twice, from the terminal and from whoever started us: a second one must not stop the tidying up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda *_: None)  # Python tells of one that is on its way to SIG_IGN as an error
     raise KeyboardInterrupt
 
 
