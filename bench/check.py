@@ -50,6 +50,20 @@ def check(world: Dump, plan: Plan) -> None:
         raise Wrong(f"the bought nodes cost {price:.2f} USD an hour, the plan says {plan.summary.price_usd_h_new:.2f}")
 
 
+def unchecked(world: Dump) -> list[str]:
+    """Rules that waiting pods carry and that `check` does not look at: whether they hold, it cannot say."""
+    waiting = {pods.shape for pods in world.cluster.pods if pods.state == PodState.UNSCHEDULABLE}
+    shapes = [shape for shape in world.cluster.shapes if shape.id in waiting]
+    carried = {
+        "topology spread": any(one.when_unsatisfiable == "DoNotSchedule" for shape in shapes for one in shape.spread),
+        "pod affinity": any(term.weight == 0 for shape in shapes for term in shape.pod_affinity),
+        "pod anti-affinity": any(term.weight == 0 for shape in shapes for term in shape.pod_anti_affinity),
+        "volumes": any(shape.volumes for shape in shapes),
+        "host ports": any(shape.host_ports for shape in shapes),
+    }
+    return [rule for rule, is_there in carried.items() if is_there]
+
+
 def host_of(group: NodeGroup, name: str) -> Host:
     """A new, ready and empty node of the group."""
     if group.template is None:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import data
-from bench.check import check
+from bench.check import check, unchecked
 from bench.figure import Figure, Seconds, timed
 from spillway import planner
 from spillway.model.plan import Plan
-from spillway.model.reason import Code
 
 RUNS = 3
 
@@ -73,7 +72,7 @@ def _figure(name: str, folder: Path) -> Figure:
         "nodes_new": summary.nodes_new,
         "price_usd_h": round(summary.price_usd_h_new, 2),
         "checked": True,
-        "rules_not_judged": [warning.text for warning in run.plan.warnings if warning.code == Code.RULES_NOT_JUDGED],
+        "rules_not_checked": unchecked(run.read.world),
     }
 
 
