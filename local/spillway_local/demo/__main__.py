@@ -19,4 +19,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         print("Interrupted; nothing is left behind.")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Python's own end would let the next one kill us
         sys.exit(130)
