@@ -73,8 +73,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def _watch(table: Table, lease: Lease, end: datetime, ends: datetime | None) -> dict[str, Any]:
     """A server that does not answer for a while is asked again until the end, less and less often; when nothing was stored at
-    all its error is raised. One that refuses us is not asked again."""
-    views, answer = 0, dict[str, Any]()
+    all its error is raised. One that refuses us at once, or goes on refusing, is not asked again."""
+    views, refused, answer = 0, 0, dict[str, Any]()
     problem: ClusterError | None = None
     with _connected(ends) as session:
         for _ in watch.wanted(session, end):
@@ -83,10 +83,11 @@ def _watch(table: Table, lease: Lease, end: datetime, ends: datetime | None) -> 
             try:
                 with _zero_of_a_failure():
                     answer = _store(table, session, lease, early=views > 0)
-                views += 1
-            except (ClusterForbidden, ClusterUnauthorized):
-                raise  # which no second try mends
+                views, refused = views + 1, 0
             except ClusterError as error:
+                refused = refused + 1 if isinstance(error, ClusterForbidden | ClusterUnauthorized) else 0
+                if refused == (watch.REFUSALS if views else 1):
+                    raise
                 problem = error
                 logger.warning("the cluster was not read", extra={"problem": str(error)})
     if problem and not views:

@@ -13,6 +13,7 @@ from spillway.env import env
 from spillway.errors import AccessError, ClusterForbidden, ClusterStale, ClusterUnauthorized, ClusterUnavailable
 from spillway.kube.retry import ATTEMPTS
 from spillway.kube.session import Session
+from spillway.kube.watch import REFUSALS
 from spillway.model.access import Access
 from spillway.model.cluster import ClusterSnapshot
 from spillway.telemetry import Metric
@@ -119,7 +120,18 @@ def test_a_watch_that_is_not_granted_ends_the_minute_too(minute: Minute):
         minute.run()
     assert minute.now() < 5
     assert minute.views() == [about(0)]
-    assert minute.world.api.requests["watch", "pods"] == 1
+    assert minute.world.api.requests["watch", "pods"] == REFUSALS
+
+
+@pytest.mark.feature("CS-15")
+@pytest.mark.parametrize("verb", ["watch", "*"])
+def test_a_server_that_begins_anew_may_refuse_us_for_a_moment(minute: Minute, verb: str):
+    """It answers before it knows its roles."""
+    minute.at(5, lambda: minute.world.api.fail(verb, "pods", 403, times=REFUSALS - 1))
+    minute.pod_at(25, "a")
+
+    minute.run()
+    assert minute.views()[-1] == about(26)
 
 
 @pytest.mark.feature("CS-17")

@@ -100,7 +100,7 @@ def test_finished_pods_are_not_sent_at_all(world: World):
     world.api.add(pod("a"))
     read(world.session)  # which asks for what the server has, too
     before = read(world.session).body_bytes
-    finished = [pod(f"{phase}-{at}", node="n1", phase=phase) for phase in ("Succeeded", "Failed") for at in range(50)]
+    finished = [pod(f"{phase.lower()}-{at}", node="n1", phase=phase) for phase in ("Succeeded", "Failed") for at in range(50)]
     world.api.add({"kind": "PodList", "items": finished})
 
     assert read(world.session).body_bytes == pytest.approx(before, abs=200)  # versions have more digits

@@ -21,6 +21,8 @@ from spillway.telemetry import logger
 
 IDLE = timedelta(seconds=1)  # without another such pod; pods come in bursts, and one plan is to serve them all
 LONGEST = timedelta(seconds=10)  # since the first of them
+REFUSALS = 4
+"""In a row, once a view was not refused: a server that begins anew does not know its roles for a moment and refuses all."""
 _LIFE_S = 10  # the server ends each watch after that, so one that hangs is known by its silence
 _OPENS_S = 5.0  # a server that takes longer hangs
 
@@ -45,9 +47,10 @@ class Batch:
 
 @dataclass
 class Failures:
-    """How many there were since the server told something: reads that failed, and watches that broke."""
+    """How many there were since the server told something: reads that failed, and watches that broke, or were refused."""
 
     number: int = 0
+    refused: int = 0
 
     def wait(self, end: datetime) -> None:
         """Longer after each, but not beyond `end`: a list of all is the greatest load that we put on a server."""
@@ -59,7 +62,8 @@ def wanted(session: Session, end: datetime) -> Iterator[None]:
     """Yields whenever a snapshot is to be read by `follow`: at once, after each batch, and until one did not fail. What is
     pending at `end` is due then.
 
-    Raises ClusterForbidden. Nothing else that happens to the server raises: the next tick reads again.
+    Raises ClusterForbidden when watching is refused for good. Nothing else that happens to the server raises: the next tick
+    reads again.
     """
     failures = Failures()
     yield
@@ -85,7 +89,8 @@ def _is_due(session: Session, end: datetime, failures: Failures) -> bool:
             follow.forget(session)
             failures.wait(end)
             return True
-        if ended and ended.status == 403:
+        failures.refused = failures.refused + 1 if ended and ended.status == 403 else 0
+        if ended and failures.refused == REFUSALS:
             raise ClusterForbidden(session.cluster, "watch", PODS.name, Answer(403, ended.body, {}).message)
         if ended and (ended.problem or ended.status):
             logger.warning("the watch of pods broke", extra={"problem": ended.problem, "status": ended.status})
