@@ -159,21 +159,26 @@ def test_on_demand_prices_are_asked_for_every_twelve_hours_and_spot_ones_every_f
     assert counts == [(1, 1), (1, 1), (1, 2), (2, 3)]
 
 
-@pytest.mark.feature("FS-09")
-@pytest.mark.parametrize("new_process", [True, False], ids=["new process", "warm process"])
-def test_where_aws_fails_old_prices_are_used_and_named_with_their_age(
-    account: Account, monkeypatch: pytest.MonkeyPatch, new_process: bool
-) -> None:
+@pytest.fixture(params=[True, False], ids=["new process", "warm process"])
+def with_old_prices(account: Account, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Account:
+    """Prices were read 13 hours ago, by this process or by one before it."""
     spot_history(monkeypatch, a="0.02")
     spot("us-east-1a")
     run(account)
-    if new_process:
+    if request.param:
         memo.clear()
     account.pass_s(13 * HOUR)
+    return account
+
+
+@pytest.mark.feature("FS-09")
+def test_where_aws_fails_old_prices_are_used_and_named_with_their_age(
+    with_old_prices: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fail(monkeypatch, "InternalErrorException", "get_products")
     fail(monkeypatch, "RequestLimitExceeded", "describe_spot_price_history")
 
-    found = run(account)
+    found = run(with_old_prices)
 
     assert (price(found), price(found, "spot")) == (0.101, 0.02)
     on_demand, old_spot = told(found, Code.PRICE_OLD)
@@ -183,16 +188,9 @@ def test_where_aws_fails_old_prices_are_used_and_named_with_their_age(
 
 
 @pytest.mark.feature("FS-09")
-@pytest.mark.parametrize("new_process", [True, False], ids=["new process", "warm process"])
 def test_where_aws_hangs_old_prices_are_used_as_where_it_fails(
-    account: Account, monkeypatch: pytest.MonkeyPatch, new_process: bool
+    with_old_prices: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spot_history(monkeypatch, a="0.02")
-    spot("us-east-1a")
-    run(account)
-    if new_process:
-        memo.clear()
-    account.pass_s(13 * HOUR)
     pages, released, hanging = clients.pages, threading.Event(), list[threading.Thread]()
 
     def hang(service: str, region: str, name: str, **request: Any) -> Any:
@@ -203,7 +201,7 @@ def test_where_aws_hangs_old_prices_are_used_as_where_it_fails(
 
     monkeypatch.setattr(clients, "pages", hang)
     monkeypatch.setattr(reader, "_KEPT_S", reader.ANSWER_S - 0.5)
-    found = run(account)
+    found = run(with_old_prices)
     released.set()
     for thread in hanging:
         thread.join()

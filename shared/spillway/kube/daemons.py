@@ -5,7 +5,7 @@ knows the pods of its newest template: IsPodUpdated there.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -28,7 +28,6 @@ _TOLERATED = (
 )
 _ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 _GENERATION = "pod-template-generation"  # label of its pods
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -142,7 +141,7 @@ def _newest_of_their_template(found: Mapping[Key, SeenDaemon], pods: Mapping[Key
             continue
         if (key, pod.labels) not in current:
             current[key, pod.labels] = daemon.generation != "" and _generation(pod.labels) == daemon.generation
-        age = (pod.created or _NEVER, name)
+        age = (pod.created or fields.NEVER, name)
         if current[key, pod.labels] and (key not in newest or age > newest[key][:2]):
             newest[key] = (*age, pod.recipe)
     return {key: recipe for key, (_, _, recipe) in newest.items()}

@@ -5,7 +5,7 @@ msgspec skips the rest of an object without building it, which is where the spee
 Names follow k8s.io/api; `null` and absent mean the same.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +17,8 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 Amounts = dict[str, str | int | float]
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 """RFC 3339 with its zone, as the API always writes it: one without could not be put in order with the others."""
+NEVER = datetime.min.replace(tzinfo=UTC)
+"""In place of a time that is not told, before all that are."""
 
 
 _LONGEST_NAME = 253  # of a DNS subdomain, the longest name that the API takes for anything

@@ -1,11 +1,10 @@
 """What Spillway writes on nodes, and what it reads there. The names are a contract with users and other controllers."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
 import msgspec
 
-from spillway.kube.fields import ABSENT, LONGEST_NOTE, UNREADABLE, Part, Time
+from spillway.kube.fields import ABSENT, LONGEST_NOTE, NEVER, UNREADABLE, Part, Time
 from spillway.model.cluster import Taint
 
 CORDONED = "spillway.io/cordoned"  # label; its value is the plan's id
@@ -19,7 +18,6 @@ _AUTOSCALERS = {  # by the taints with which they keep pods off a node that is t
     "karpenter.sh/disrupted": "karpenter",
     "karpenter.sh/disruption": "karpenter",
 }
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class _NodeSpecFields(Part):
@@ -64,7 +62,7 @@ def manager_of_cordon(managed_fields: bytes) -> str:
     except UNREADABLE:
         return ""  # no reason to lose the node
     owners = [one for one in entries if one.fields and one.fields.spec and one.fields.spec.unschedulable != ABSENT]
-    return max(owners, key=lambda one: one.time or _NEVER).manager if owners else ""
+    return max(owners, key=lambda one: one.time or NEVER).manager if owners else ""
 
 
 def autoscaler_of(taints: Iterable[Taint]) -> str:

@@ -7,10 +7,10 @@ all claims that count on one, but two of them may count on the same node's until
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spillway.kube.disks import EBS_DRIVER, ebs_volume_id
+from spillway.kube.fields import NEVER
 from spillway.kube.pod_volumes import Use
 from spillway.kube.pods import SeenPod
 from spillway.kube.storage import SeenClaim, SeenClass, SeenVolume, Terms
@@ -57,7 +57,7 @@ class Resolver:
         queue = []
         for (namespace, name), pod in pods.items():
             if pod.volumes and pod.state in _WAITS and pod.recipe is not None:
-                queue.append((-pod.recipe.priority, pod.created or _NEVER, namespace, name, pod.volumes))
+                queue.append((-pod.recipe.priority, pod.created or NEVER, namespace, name, pod.volumes))
         wanting = ((namespace, use.claim) for *_, namespace, _, uses in sorted(queue) for use in uses if use.claim)
         for key in dict.fromkeys(wanting):
             claim = self._claims.get(key)
@@ -176,7 +176,6 @@ class Resolver:
 _NOTHING = VolumeNeed()
 _ON_A_NODE = (PodState.BOUND, PodState.TERMINATING)
 _WAITS = (PodState.UNSCHEDULABLE, PodState.UNSEEN, PodState.NOMINATED)
-_NEVER = datetime.min.replace(tzinfo=UTC)
 _HELD = "another pod has it to itself"
 _MISSING = "its PersistentVolumeClaim is missing"
 _NONE_FREE = "no PersistentVolume is free for its claim, and its class makes none"
