@@ -134,6 +134,26 @@ def test_a_server_that_begins_anew_may_refuse_us_for_a_moment(minute: Minute, ve
     assert minute.views()[-1] == about(26)
 
 
+@pytest.mark.feature("CS-15")
+def test_a_view_that_is_refused_for_a_moment_is_read_again(minute: Minute):
+    minute.at(4, lambda: minute.world.api.fail("*", "nodes", 403, times=REFUSALS - 1))
+    minute.pod_at(5, "a")
+
+    minute.run()
+    assert len(minute.seen()) == 1
+    assert 6 < minute.views()[-1] < 15
+
+
+@pytest.mark.feature("CS-17")
+def test_views_that_go_on_being_refused_end_the_minute(minute: Minute):
+    minute.at(4, lambda: minute.world.api.fail("*", "nodes", 403, times=ALL))
+    minute.pod_at(5, "a")
+
+    with pytest.raises(ClusterForbidden, match="nodes"):
+        minute.run()
+    assert minute.now() < 15
+
+
 @pytest.mark.feature("CS-17")
 def test_credentials_that_are_not_accepted_any_more_end_it(minute: Minute):
     def revoke() -> None:
