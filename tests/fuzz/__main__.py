@@ -42,7 +42,7 @@ def mutate(data: bytes, longest: int, seed: int) -> bytes:
         whole = json.loads(data[1:])
         places = list(paths(whole))
     except (ValueError, RecursionError):
-        return data[:1] + json.dumps(SAMPLES[KINDS[data[0] % len(KINDS)]]).encode()
+        return (data[:1] + json.dumps(SAMPLES[KINDS[data[0] % len(KINDS)]]).encode())[:longest]
     make: Callable[[], object] = chooser.PickValueInList(
         [
             lambda: None, lambda: chooser.ConsumeInt(9), lambda: chooser.ConsumeFloat(), lambda: chooser.ConsumeUnicode(40),
