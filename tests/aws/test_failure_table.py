@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from spillway.aws.failure_table import GENERAL, ROWS
+from spillway.aws.failure_general import GENERAL
+from spillway.aws.failure_table import ROWS
 from spillway.aws.failures import Failure, classify
 from spillway.model.fleet import CapacityType, FailureClass, Scope
 
@@ -79,6 +80,15 @@ WORDED_ANEW = {
     "The account requires IMDSv2; set MetadataOptions HttpTokens to required": FailureClass.TEMPLATE,
     "HttpTokensEnforced: no": FailureClass.TEMPLATE,
     "The attribute ebsOptimized can only be set for EBS-backed images": FailureClass.TEMPLATE,
+    "Could not find the specified version 5 of the launch template": FailureClass.TEMPLATE,
+    "The spread placement group has reached its limit of seven running instances": FailureClass.PLACEMENT_GROUP,
+    "You've exceeded your maximum total IOPS of 100000 for io1 volumes in this region": FailureClass.VOLUME_LIMIT,
+    "There is no capacity left for an EBS volume of this type": FailureClass.ZONAL_CAPACITY,
+    "You have exceeded the number of VPC security groups allowed per instance": FailureClass.SECURITY_GROUP,
+    "You do not have permission to access the specified resource": FailureClass.ROLE,
+    "No subnets found for the default VPC": FailureClass.NETWORK,
+    "The specified keyId is not enabled in this region": FailureClass.ENCRYPTION_KEY,
+    "The server is overloaded": FailureClass.SERVICE,
 }
 
 

@@ -4,7 +4,8 @@ from collections import defaultdict
 
 import pytest
 
-from spillway.aws.failure_table import GENERAL, ROWS
+from spillway.aws.failure_general import GENERAL
+from spillway.aws.failure_table import ROWS
 from spillway.model.fleet import FailureClass, Scope
 from spillway_local.cloudformation import ROOT
 

@@ -1,9 +1,9 @@
 """What AWS says when it refuses a launch: the one table of codes and wordings, and how far each reaches.
 
 Activities have no field for a code; the text may begin with one. Decisive codes count first, wherever they stand in the
-text; then wordings, the first row that is found, so inner reasons stand before the wrappers that quote them; then general
-codes, which say no more than that something was wrong. A wording names its meaning and lets names, ids, types and zones
-vary; `…` in it stands for anything within a sentence.
+text; then wordings, the first row that is found, so inner reasons stand before the wrappers that quote them; then what
+`failure_general.py` has, which says no more than that something was wrong. A wording names its meaning and lets names, ids,
+types and zones vary; `…` in it stands for anything within a sentence.
 
 Sources: [D] EC2 Auto Scaling User Guide, "Troubleshoot: EC2 instance launch failures", "AMI issues", "Load balancer issues",
 "Availability Zone rebalancing"; [E] EC2 API Reference, "Error codes"; [R] EC2 API Reference, StateReason; [U] EC2 User Guide,
@@ -11,42 +11,8 @@ Sources: [D] EC2 Auto Scaling User Guide, "Troubleshoot: EC2 instance launch fai
 `tests/aws/failure_texts.json`; [O] texts that kubernetes-ec2-autoscaler was written against (2016 to 2019).
 """
 
-from dataclasses import dataclass
-from itertools import permutations
-
+from spillway.aws.failure_row import A_ZONE, MISSING, NAMED_TYPE, NAMED_ZONE, NOT_OFFERED, QUOTA, USED_UP, Row, together
 from spillway.model.fleet import CapacityType, FailureClass, Scope
-
-
-@dataclass(frozen=True)
-class Row:
-    """`codes` and `wordings` (regular expressions, any case) of one meaning. `market` is what they imply of it, if anything.
-
-    A wording may name the groups `zone` and `type`.
-    """
-
-    failure: FailureClass
-    scope: Scope
-    codes: tuple[str, ...] = ()
-    wordings: tuple[str, ...] = ()
-    market: CapacityType | None = None
-
-
-def _together(*words: str) -> str:
-    """All of them in one sentence, in whatever order it puts them."""
-    return "|".join("…".join(order) for order in permutations(words))
-
-
-_TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
-_ZONE = r"[a-z]{2}[a-z0-9-]*-\d[a-z0-9-]*"  # a name; an id (use1-az6) is not what groups call their zones
-_NAMED_TYPE = rf"\W*(?P<type>{_TYPE})"
-_A_ZONE = r"\b(?:Availability|Local|Wavelength) Zone"
-_NAMED_ZONE = rf"(?:\W*(?P<zone>{_ZONE}))?"
-_NOT_OFFERED = r"(?:not|no longer) (?:currently )?(?:supported|available|offered)"
-_QUOTA = r"\b(?:limits?|quotas?|maximum number)\b"
-_USED_UP = r"\b(?:exceed|reach)\w*"
-_MISSING = (
-    r"(?:do(?:es)? not exist|doesn't exist|not found|can ?not be found|could not be found|no longer exists?|unknown|deleted)"
-)
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -55,9 +21,10 @@ ROWS: tuple[Row, ...] = (
         codes=(
             "Client.InternalError",  # [D] [R] [U] the key of a volume is not accessible
             "InvalidKMSKey", "KMSKeyNotAccessibleFault", "KMSKeyDisabled", "KmsAccessDeniedException",  # [I]
+            "CustomerKeyHasBeenRevoked",  # [E]
         ),
         wordings=(
-            r"\bkms[ -]?key|key ID is not accessible",  # [I]
+            rf"\bkms[ -]?key|\bkey ?ID\b…(?:not accessible|not enabled|{MISSING})",  # [I]
             r"\bkms:[a-z]+",  # [E] an action on a key that is not allowed
             r"customer (?:managed|master) key|\bencryption key|\bCMK\b",
             r"client error on launch",  # [D] the message of the first
@@ -78,9 +45,14 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        FailureClass.UNSUPPORTED,
+        Scope.GROUP,
+        wordings=(r"\bmarketplace product\b…\bnot (?:currently )?supported",),  # [I] the product has no such type
+    ),
+    Row(
         FailureClass.LICENCE,
         Scope.GROUP,
-        codes=("ProductCode", "InvalidLicenseConfiguration", "LicenseConfigurationLimitExceeded"),
+        codes=("ProductCode", "InvalidProductInfo", "InvalidLicenseConfiguration", "LicenseConfigurationLimitExceeded"),
         wordings=(
             r"accept (?:the )?terms|AWS Marketplace|marketplace",  # [I]
             r"\blicen[sc]es?\b",
@@ -98,12 +70,17 @@ ROWS: tuple[Row, ...] = (
         market=CapacityType.SPOT,
     ),
     Row(
+        FailureClass.PLACEMENT_GROUP,
+        Scope.GROUP,  # a spread one takes seven instances a zone, whatever the account may run
+        wordings=(together(r"\bplacement group\b", QUOTA),),
+    ),
+    Row(
         FailureClass.SPOT_QUOTA,
         Scope.QUOTA,
         codes=("MaxSpotInstanceCountExceeded", "SpotInstanceCountLimitExceeded", "MaxSpotFleetRequestCountExceeded"),  # [E]
         wordings=(
             r"max(?:imum)? spot (?:instance|request)s? (?:count|limit|quota)",  # [O] [I]
-            _together(r"\bspot\b", rf"(?:{_QUOTA}|\bcount\b)", _USED_UP),
+            together(r"\bspot\b", rf"(?:{QUOTA}|\bcount\b)", USED_UP),
             r"\bspot (?:instance |vcpu |request )*(?:limit|quota)\b|maximum number of (?:running )?spot",
         ),
         market=CapacityType.SPOT,
@@ -113,7 +90,7 @@ ROWS: tuple[Row, ...] = (
         Scope.QUOTA,
         codes=("VcpuLimitExceeded", "InstanceLimitExceeded"),  # [E]
         wordings=(
-            _together(r"\bvCPUs?\b", rf"(?:{_QUOTA}|\bexceed)"),  # [I]
+            together(r"\bvCPUs?\b", rf"(?:{QUOTA}|\bexceed)"),  # [I]
             r"maximum number of (?:running )?(?:on-demand )?instances|more (?:running )?instances\b…\b(?:limit|quota)\b",  # [O]
             r"instance\(s\) are already running|\bexceed\w*\b…\brunning\b…\binstances",  # [D]
             r"(?:limit|quota)\b…\brunning\b…\binstances?\b|\brunning\b…\binstances?\b…\b(?:limit|quota)\b",  # [I]
@@ -125,9 +102,10 @@ ROWS: tuple[Row, ...] = (
         Scope.REGION,  # a quota of the region, whatever the group
         codes=("VolumeLimitExceeded", "MaxIOPSLimitExceeded", "VolumeIOPSLimitExceeded", "VolumeTypeLimitExceeded"),  # [E] [R]
         wordings=(
-            _together(r"\bvolumes?\b", _QUOTA, _USED_UP),
+            together(r"\bvolumes?\b", QUOTA, USED_UP),
             r"\bvolume limit\b|\bstorage (?:limit|quota)|\bIOPS (?:limit|quota)",  # [O]
             r"\bmaximum (?:number|amount) of (?:EBS )?(?:volumes|volume storage|gp[23]|io[12])",
+            r"\bexceed\w* your maximum\b…\b(?:IOPS|volumes?|storage)\b",
         ),
     ),
     Row(
@@ -158,7 +136,7 @@ ROWS: tuple[Row, ...] = (
         codes=(
             "ReservationCapacityExceeded", "InsufficientReservedInstanceCapacity", "InsufficientCapacityBlockCapacity",
             "CapacityReservationExpired", "InvalidCapacityReservation", "InvalidCapacityReservationId",
-            "InvalidCapacityReservationState",
+            "InvalidCapacityReservationState", "InvalidLaunchTargets", "InsufficientReservedInstancesCapacity",
         ),  # [E] [I]
         wordings=(
             r"\breservation\b…\bdoes not have sufficient\b|\bno\b…\bcapacity (?:block|reservation)s?\b",  # [D]
@@ -174,17 +152,19 @@ ROWS: tuple[Row, ...] = (
     Row(
         FailureClass.ZONAL_CAPACITY,
         Scope.ZONE,
+        codes=("InsufficientVolumeCapacity",),  # [E] a volume is of one zone
         wordings=(
-            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…{_A_ZONE}(?: you requested)?{_NAMED_ZONE}",  # [D]
-            rf"\bno capacity\b…{_A_ZONE}(?: you requested)?{_NAMED_ZONE}",
+            r"\bcapacity\b…\bEBS volume",
+            rf"\b(?:in)?sufficient\b(?:{NAMED_TYPE})?…\bcapacity\b…{A_ZONE}(?: you requested)?{NAMED_ZONE}",  # [D]
+            rf"\bno capacity\b…{A_ZONE}(?: you requested)?{NAMED_ZONE}",
         ),
     ),
     Row(
         FailureClass.REGIONAL_CAPACITY,
         Scope.OFFERING,  # no zone has it; other types may be there
         wordings=(
-            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…\bin (?:zones|any|all|the region|(?:this|your) region)\b",
-            rf"\b(?:in)?sufficient\b(?:{_NAMED_TYPE})?…\bcapacity\b…\bin (?:the )?[a-z]{{2}}(?:-[a-z]+)+-\d\b(?![a-z])",
+            rf"\b(?:in)?sufficient\b(?:{NAMED_TYPE})?…\bcapacity\b…\bin (?:zones|any|all|the region|(?:this|your) region)\b",
+            rf"\b(?:in)?sufficient\b(?:{NAMED_TYPE})?…\bcapacity\b…\bin (?:the )?[a-z]{{2}}(?:-[a-z]+)+-\d\b(?![a-z])",
         ),
     ),
     Row(
@@ -196,32 +176,38 @@ ROWS: tuple[Row, ...] = (
             r"\bspot\b…\b(?:not|no longer) (?:enough|sufficient) (?:\S+ )?capacity",  # [U]
             r"\bspot request\b…\bnot fulfilled\b|\bno (?:more )?unused capacity",  # [U] [I]
             r"\bcapacity-(?:not-available|oversubscribed)\b|insufficient spot",  # [U]
+            r"\b(?:az|launch)-group-constraint\b|cannot launch all the instances you requested",  # [U]
         ),
         market=CapacityType.SPOT,
     ),
     Row(
         FailureClass.UNSUPPORTED,
         Scope.ZONE,
+        codes=("VolumeTypeNotAvailableInZone",),  # [E]
         wordings=(
-            rf"(?:\binstance type{_NAMED_TYPE}\W+)?(?:is |are )?{_NOT_OFFERED}…{_A_ZONE}{_NAMED_ZONE}",  # [D] [I]
-            r"Availability Zone\b…\b(?:no longer supported|not supported|constrained)",  # [D]
+            rf"(?:\binstance type{NAMED_TYPE}\W+)?(?:is |are )?{NOT_OFFERED}…{A_ZONE}{NAMED_ZONE}",  # [D] [I]
+            r"Availability Zone\b…\b(?:no longer supported|(?:does )?not support|constrained)",  # [D]
         ),
     ),
     Row(
         FailureClass.UNSUPPORTED,
         Scope.OFFERING,
         wordings=(
-            rf"\binstance type{_NAMED_TYPE}…\b{_NOT_OFFERED}…\b(?:region|location)\b",
+            rf"\binstance type{NAMED_TYPE}…\b{NOT_OFFERED}…\b(?:region|location)\b",
         ),
     ),
     Row(
         FailureClass.IMAGE,
         Scope.GROUP,
-        codes=("InvalidAMIID", "InvalidAMIName", "InvalidAMIAttributeItemValue", "InvalidImageId", "ImageNotFound"),  # [E]
+        codes=(
+            "InvalidAMIID", "InvalidAMIName", "InvalidAMIAttributeItemValue", "InvalidImageId", "ImageNotFound",
+            "InvalidManifest", "InvalidKernelId", "InvalidRamDiskId",
+        ),  # [E]
         wordings=(
-            rf"\b(?:AMI|image)s?\b…{_MISSING}",  # [D] [I]
+            rf"\b(?:AMI|image)s?\b…{MISSING}",  # [D] [I]
             r"not authorized for images|\ballowed (?:AMI|image)s?\b",  # [I] [E]
-            r"\b(?:AMI|image)\b…\bnot (?:allowed|permitted)",  # [E]
+            r"\b(?:AMI|image)\b…\bnot (?:allowed|permitted|shared)",  # [E]
+            r"\bAMI\b…\bdoes not support\b",  # [E] its provider names the types
             r"\b(?:AMI|image)\b…\b(?:pending|not available|unavailable|disabled|deprecated|invalid|deregistered)\b",  # [D] [I]
             r"\barchitecture\b…\b(?:match|support|compatible)",  # [D] [E]
             r"virtualization type|paravirtual|\bENA\b|boot mode|\bUEFI\b|\bHVM\b",  # [I]
@@ -231,24 +217,25 @@ ROWS: tuple[Row, ...] = (
         FailureClass.SNAPSHOT,
         Scope.GROUP,
         codes=("InvalidSnapshot", "InvalidSnapshotID"),  # [E] [R]
-        wordings=(rf"\bsnapshot\b…(?:{_MISSING}|not authorized|not completed|is pending)",),
+        wordings=(rf"\bsnapshot\b…(?:{MISSING}|not authorized|not completed|is pending)",),
     ),
     Row(
         FailureClass.KEY_PAIR,
         Scope.GROUP,
         codes=("InvalidKeyPair", "InvalidKey"),  # [E]
-        wordings=(rf"\bkey ?pair\b…(?:{_MISSING}|\binvalid\b)",),  # [D] [I]
+        wordings=(rf"\bkey ?pair\b…(?:{MISSING}|\binvalid\b)",),  # [D] [I]
     ),
     Row(
         FailureClass.SECURITY_GROUP,
         Scope.GROUP,
         codes=(
             "InvalidGroup", "InvalidGroupId", "InvalidSecurityGroupID", "InvalidSecurityGroup",
-            "SecurityGroupsPerInstanceLimitExceeded", "SecurityGroupsPerInterfaceLimitExceeded",
+            "SecurityGroupsPerInstanceLimitExceeded", "SecurityGroupsPerInterfaceLimitExceeded", "SecurityGroupLimitExceeded",
         ),  # [E]
         wordings=(
-            rf"\bsecurity groups?\b…(?:{_MISSING}|\binvalid\b|exceed|limit|reached|maximum)",  # [D]
+            rf"\bsecurity groups?\b…(?:{MISSING}|\binvalid\b|exceed|limit|reached|maximum)",  # [D]
             r"\bsecurity groups?\b…(?:default VPC|same VPC|belong|may not be used)",  # [I]
+            r"\b(?:exceed|reach)\w*\b…\bsecurity groups\b",
         ),
     ),
     Row(
@@ -263,29 +250,29 @@ ROWS: tuple[Row, ...] = (
         codes=("InvalidPlacementGroup", "PlacementGroupLimitExceeded", "PlacementGroupCountExceeded"),  # [E]
         wordings=(r"\bplacement groups?\b",),  # [D] [I] all that was said of one before is more
     ),
-    Row(
-        FailureClass.LOAD_BALANCER,
-        Scope.GROUP,
-        wordings=(r"\bload balancers?\b|\btarget groups?\b",),  # [D]
-    ),
+    Row(FailureClass.LOAD_BALANCER, Scope.GROUP, wordings=(r"\bload balancers?\b|\btarget groups?\b",)),  # [D]
     Row(
         FailureClass.NETWORK,
         Scope.GROUP,
         codes=(
             "InvalidSubnet", "InvalidSubnetID", "InvalidNetworkInterface", "InvalidNetworkInterfaceID", "InvalidVpcID",
             "VPCIdNotSpecified", "VPCResourceNotSpecified", "DefaultVpcDoesNotExist", "DefaultSubnetDoesNotExistInAZ",
+            "InvalidIPAddress", "InvalidAddress", "InvalidAllocationID",
+            "Resource.AlreadyAssigned", "Resource.AlreadyAssociated",
         ),  # [E]
         wordings=(
-            rf"\b(?:subnet|network interface|VPC)\b…(?:{_MISSING}|in use|\binvalid\b|\brequired\b)",  # [E]
-            r"\bno default (?:VPC|subnet)|\binterface count\b|\bnetwork interfaces?\b…\b(?:limit|maximum|exceed)",  # [I]
+            rf"\b(?:subnet|network interface|VPC)\b…(?:{MISSING}|in use|\binvalid\b|\brequired\b)",  # [E]
+            r"\baddress\b…(?:\bin use\b|\bsubnet's\b|\balready (?:assigned|associated)\b)",  # [I]
+            r"\bno subnets?\b|\bno default (?:VPC|subnet)",
+            r"\binterface count\b|\bnetwork interfaces?\b…\b(?:limit|maximum|exceed)",  # [I]
         ),
     ),
     Row(
         FailureClass.ACCOUNT,
         Scope.REGION,  # nothing is launched there before somebody has written to AWS
-        codes=("PendingVerification", "SubscriptionRequired"),  # [E]
+        codes=("PendingVerification", "SubscriptionRequired", "AccountDisabled"),  # [E]
         wordings=(
-            r"account\b…\b(?:blocked|suspended|verif|validated|closed)",  # [I]
+            r"account\b…\b(?:blocked|suspended|verif|validated|closed)|administratively disabled",  # [I] [E]
             r"\b(?:being|been|is) (?:validated|verified)\b|aws-verification@",  # [I]
             r"not subscribed to this service|region\b…\b(?:not enabled|disabled|opt(?:ed)?[ -]in)",  # [E]
         ),
@@ -301,14 +288,11 @@ ROWS: tuple[Row, ...] = (
         codes=(
             "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
             "RequestThrottledException", "TooManyRequestsException", "EC2ThrottledException", "RequestResourceCountExceeded",
+            "ResourceCountExceeded",
         ),  # [E]
         wordings=(r"request limit exceeded|rate exceeded|\bthrottl",),  # [I]
     ),
-    Row(
-        FailureClass.HOOK,
-        Scope.GROUP,
-        wordings=(r"lifecycle (?:action|hook)",),  # [I]
-    ),
+    Row(FailureClass.HOOK, Scope.GROUP, wordings=(r"lifecycle (?:action|hook)",)),  # [I]
     Row(
         FailureClass.TEMPLATE,
         Scope.GROUP,
@@ -316,21 +300,26 @@ ROWS: tuple[Row, ...] = (
             "InvalidLaunchTemplateId", "InvalidLaunchTemplateName", "InvalidLaunchTemplateId.VersionNotFound",
             "InvalidUserData", "InvalidDevice", "AttachmentLimitExceeded",
             "PrivateIpAddressLimitExceeded", "InvalidInstanceType", "MissingParameter", "InvalidTenancy",
-            "InvalidHostID", "InvalidHostId", "HttpTokensEnforced",
+            "InvalidHostID", "InvalidHostId", "HttpTokensEnforced", "InvalidHostState", "ZonesMismatched",
+            "InvalidAvailabilityZone", "InvalidZone", "InvalidAffinity", "InvalidAutoPlacement", "InvalidCpuCredits",
+            "InvalidInterface.IpAddressLimitExceeded", "InvalidTagKey", "TagLimitExceeded",
+            "UnknownVolumeType", "BootForVolumeTypeUnsupported", "VolumeIOPSLimit",
         ),  # [E]
         wordings=(
-            rf"launch (?:template|configuration)s?\b…(?:{_MISSING}|\binvalid\b|fully-formed|version)",  # [I]
+            rf"launch (?:template|configuration)s?\b…(?:{MISSING}|\binvalid\b|fully-formed|version)",  # [I]
             r"launch (?:template|configuration)s?\b…\bnot (?:authorized|available)",  # [I]
             r"(?:invalid|unsupported) (?:launch template|user ?data|device name|block device|instance type|parameter)",  # [D]
-            r"invalid availability zone",
-            r"device name\b|block device|virtualName|\bdeviceName\b|\buser ?data\b",  # [D]
+            r"\bversion\b…\blaunch (?:template|configuration)",
+            r"invalid availability zone|\bconstraint-not-fulfillable\b|constraints are not valid",  # [U]
+            r"device name\b|block[- ]device|virtualName|\bdeviceName\b|\buser ?data\b",  # [D]
             r"volume of size\b|\bvolume (?:size|type|iops)\b|\biops\b",  # [I]
             r"\bparameter\b…\b(?:invalid|required|missing|not (?:valid|supported|recognized))",  # [E]
             r"\binvalid (?:\S+ )?value\b|\bbad[- ]parameters\b",  # [I] [U]
             r"\bmay not be specified|can ?not be specified|must (?:be specified|specify|contain)",  # [E]
+            r"\bcan ?not be used with(?:out)?\b|\byou can ?not specify\b|\bbut not both\b",  # [I]
             r"\bfleet config(?:uration)?\b…\b(?:invalid|duplicate|unsupported)",  # [I]
             r"\bcan only be (?:used|specified|set|modified|changed)\b",  # [I]
-            rf"\binstance ?types?\b…(?:{_MISSING}|\b(?:invalid|not valid)\b)",  # [I]
+            rf"\binstance ?types?\b…(?:{MISSING}|\b(?:invalid|not valid)\b)",  # [I]
             r"\bIMDSv[12]\b|\bhttpTokens\b|\bmetadata options?\b",  # [U] what the account asks of instance metadata
         ),
     ),
@@ -339,7 +328,8 @@ ROWS: tuple[Row, ...] = (
         Scope.OFFERING,
         codes=(
             "Server.InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacityOnOutpost",
-            "InsufficientOutpostCapacity", "InsufficientCapacityOnHost",
+            "InsufficientOutpostCapacity", "InsufficientCapacityOnHost", "IncompatibleHostRequirements",
+            "UnavailableHostRequirements",
         ),  # [E] [R] [I]
         wordings=(
             r"insufficient (?:\S+ )?capacity|\bhost\b…\bsufficient capacity",  # [O] [I]
@@ -351,7 +341,9 @@ ROWS: tuple[Row, ...] = (
     Row(
         FailureClass.UNSUPPORTED,
         Scope.GROUP,
-        wordings=(r"\b(?:not|no longer) (?:currently )?supported\b|\b(?:do(?:es)? not|doesn't) support\b",),  # [D] [I]
+        wordings=(
+            r"\b(?:not|no longer) (?:currently )?supported\b|\b(?:do(?:es)? not|doesn't) support\b",  # [D] [I]
+        ),
     ),
     Row(
         FailureClass.STARTUP,
@@ -362,8 +354,15 @@ ROWS: tuple[Row, ...] = (
     Row(
         FailureClass.SERVICE,
         Scope.GROUP,
-        codes=("Server.InternalError", "InternalFailure", "ServiceUnavailable", "IdempotentParameterMismatch"),  # [E] [R]
-        wordings=(r"\binternal (?:error|failure)\b|unexpected error|service (?:is )?(?:currently )?unavailable",),  # [E]
+        codes=(
+            "Server.InternalError", "InternalFailure", "ServerInternal", "ServiceUnavailable", "RetryableError",
+            "IdempotentParameterMismatch", "IdempotentInstanceTerminated", "RequestExpired", "InvalidSecurity",
+            "InvalidInstanceID",
+        ),  # [E] [R]
+        wordings=(
+            r"\binternal (?:error|failure)\b|unexpected (?:system )?error|service (?:is )?(?:currently )?unavailable",  # [E]
+            rf"\binstance ID\b…{MISSING}|\btemporary failure\b|\boverloaded\b",  # [E]
+        ),
     ),
     Row(
         FailureClass.REBALANCE,
@@ -371,47 +370,3 @@ ROWS: tuple[Row, ...] = (
         wordings=(r"aid in balancing the group's zones",),  # [D] in the cause of the activity
     ),
 )  # fmt: skip
-
-GENERAL: tuple[Row, ...] = (
-    Row(FailureClass.CAPACITY, Scope.OFFERING, codes=("InsufficientInstanceCapacity", "InsufficientCapacity")),
-    Row(
-        FailureClass.SPOT_FULFILMENT,
-        Scope.OFFERING,
-        codes=("UnfulfillableCapacity",),  # [E] [I] a fleet ends with it whatever it was that stood in the way
-        wordings=(r"unable to fulfill capacity",),  # [I]
-        market=CapacityType.SPOT,
-    ),
-    Row(FailureClass.ADDRESSES, Scope.GROUP, codes=("InsufficientAddressCapacity",)),
-    Row(
-        FailureClass.OTHER_QUOTA,
-        Scope.GROUP,  # of what, and how far it reaches, nobody knows
-        wordings=(
-            r"\b(?:limit|quota)s?\b…\b(?:exceed|reached)|\b(?:exceed|reached)\w*\b…\b(?:limit|quota|maximum)s?\b",
-        ),
-    ),
-    Row(
-        FailureClass.ROLE,
-        Scope.GROUP,
-        codes=("AuthFailure", "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "NotAuthorized"),
-        wordings=(r"authentication failure|not authorized",),
-    ),
-    Row(FailureClass.ACCOUNT, Scope.REGION, codes=("OptInRequired", "Blocked")),
-    Row(FailureClass.UNSUPPORTED, Scope.GROUP, codes=("Unsupported", "UnsupportedOperation", "UnsupportedHostConfiguration")),
-    Row(
-        FailureClass.TEMPLATE,
-        Scope.GROUP,
-        codes=(
-            "InvalidFleetConfiguration", "InvalidFleetConfig", "InvalidLaunchTemplate", "InvalidParameter",
-            "InvalidParameterValue", "InvalidParameterCombination", "InvalidRequest", "InvalidInput",
-            "InvalidBlockDeviceMapping", "ValidationError",
-        ),
-    ),
-    Row(FailureClass.SERVICE, Scope.GROUP, codes=("InternalError", "Unavailable")),
-)  # fmt: skip
-"""Looked at last: what such a code stands before tells more than the code."""
-
-NO_FAILURE = (
-    r"Spot instance request: \S+ has been cancelled",  # [O]
-    r"Client\.UserInitiatedShutdown|Client\.UserInitiatedHibernate",  # [R] somebody ended it
-)
-"""Launches that nobody misses."""

@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from spillway.aws import shapes
-from spillway.aws.failure_table import GENERAL, NO_FAILURE, ROWS, Row
+from spillway.aws.failure_general import GENERAL, NO_FAILURE
+from spillway.aws.failure_row import Row
+from spillway.aws.failure_table import ROWS
 from spillway.model.fleet import CapacityType, FailureClass, LaunchFailure, Scope
 
 SPOT_WAIT = timedelta(seconds=300)  # a spot request that waits longer will not be filled soon [O]
