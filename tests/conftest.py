@@ -46,6 +46,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--api-server", choices=("fake", "real"), default="fake",
         help="which API server the tests that need one run against; with `real` only those are run",
     )  # fmt: skip
+    parser.addoption(
+        "--kills", choices=("writes", "all"), default="writes",
+        help="at which calls tests/world/test_kills.py ends a run: after each write, or before and after every call",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:

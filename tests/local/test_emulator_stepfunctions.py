@@ -14,7 +14,8 @@ from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguagePa
 
 from spillway_local.clock import VirtualClock
 from spillway_local.emulator import stepfunctions
-from spillway_local.emulator.functions import Functions, Killed
+from spillway_local.emulator.functions import Functions
+from spillway_local.emulator.wire import Killed
 from spillway_local.emulator.patching import MotoMoved, Patch, patched
 from spillway_local.emulator.threads import busy_thread
 

@@ -120,7 +120,7 @@ class Workflow:
                 calls.append((key, event))
                 answer = told[key].pop(0) if len(told[key]) > 1 else told[key][0]
                 answer = answer(event) if callable(answer) else answer
-                if isinstance(answer, Exception):
+                if isinstance(answer, BaseException):
                     raise answer
                 return answer
 

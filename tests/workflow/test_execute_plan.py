@@ -8,7 +8,7 @@ import pytest
 
 from spillway.aws import clients
 from spillway.aws.workflow import DRAINS_EACH
-from spillway_local.emulator.functions import Killed
+from spillway_local.emulator.wire import Killed
 from tests.workflow.stubs import FILE, HOME, INPUT, QUIET, WEST, Workflow, definition, error, open_workflow, states
 
 MORE = {"open": 1, "unready": 0, "spill": [], "done": False, "poll_s": 15, "news": 3}

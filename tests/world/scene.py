@@ -11,6 +11,7 @@ from spillway_local.world_dump import RawDump
 EAST, WEST = "us-east-1", "us-west-2"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CLUSTER = "prod"
+TAKEN = "i-0a"
 POLICY: Mapping[str, Any] = {
     "regions": [EAST, WEST],
     "may_be_empty": True,
@@ -55,6 +56,35 @@ def group(region: str, name: str = "cpu", low: int = 0, high: int = 10, zones: s
     }  # fmt: skip
 
 
+def node(instance_id: str) -> dict[str, Any]:
+    """Of a machine of the group at home that is in service for long."""
+    labels = {"topology.kubernetes.io/zone": f"{EAST}a", "node.kubernetes.io/instance-type": "m5.large"}
+    amounts = {"cpu": "1900m", "memory": "7Gi", "pods": "29"}
+    return {
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {
+            "name": f"{instance_id}.{EAST}.compute.internal", "uid": f"uid-{instance_id}", "labels": labels,
+            "creationTimestamp": "2025-12-01T00:00:00Z",
+        },
+        "spec": {"providerID": f"aws:///{EAST}a/{instance_id}"},
+        "status": {
+            "allocatable": amounts, "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2025-12-01T00:01:00Z"}],
+        },
+    }  # fmt: skip
+
+
+def running(name: str, node_name: str, cpu: str = "400m") -> dict[str, Any]:
+    """A pod of a ReplicaSet, which may be moved."""
+    one = pod(name, cpu)
+    one["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-web", "controller": True}
+    ]
+    one["spec"] |= {"nodeName": node_name, "restartPolicy": "Always"}
+    one["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    return one
+
+
 def region(*groups: Mapping[str, Any], price: float = 0.096) -> dict[str, Any]:
     templates = [
         {"LaunchTemplateId": f"lt-{one['AutoScalingGroupName']}", "LaunchTemplateName": f"{one['AutoScalingGroupName']}-nodes",
@@ -76,3 +106,20 @@ def world(
     )  # fmt: skip
     options.setdefault("capacity", {(EAST, "m5.large"): 2})
     return World(raw, timing=Timing(boot_s=boot_s), **options)
+
+
+def two_half_empty(policy: Mapping[str, Any] | None = None, **options: Any) -> World:
+    """Two machines at home with a small pod each: the pods of one have room on the other."""
+    ids = (TAKEN, "i-0b")
+    nodes = [node(instance_id) for instance_id in ids]
+    pods = [running(f"web-{n}", one["metadata"]["name"]) for n, one in enumerate(nodes)]
+    members = [
+        {"InstanceId": one, "AvailabilityZone": f"{EAST}a", "LifecycleState": "InService", "InstanceType": "m5.large"}
+        for one in ids
+    ]
+    home = group(EAST) | {"DesiredCapacity": 2, "Instances": members}
+    raw = RawDump(
+        cluster=CLUSTER, home=EAST, now=NOW, objects=(*nodes, *pods),
+        answers={EAST: region(home), WEST: region(group(WEST), price=0.106)}, policy={**POLICY, **(policy or {})},
+    )  # fmt: skip
+    return World(raw, **options)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spillway_local.emulator.functions import Killed
+from spillway_local.emulator.wire import Killed
 from spillway_local.world import World
 from tests.world import scene
 from tests.world.scene import EAST, WEST

@@ -80,6 +80,7 @@ class Aws:
             stack.enter_context(autoscaling(self.launches))
             stack.enter_context(goings_on(self.fleet))
             stack.enter_context(self.stream.listening())
+            stack.enter_context(self.functions.wire.open())
             stack.enter_context(interpreter(self.clock, self.functions, self.seed))
             stack.enter_context(price_list({region: of.get("OnDemandPrices", {}) for region, of in self.fleet.items()}))
             stack.enter_context(ceilings(self.fleet, self.launches.pools.vcpus))

@@ -10,6 +10,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from spillway_local.emulator.wire import Killed, Wire
+
 Event = dict[str, Any]
 Handler = Callable[[Event, Any], Any]
 Before = Callable[[str, Event], None]
@@ -17,16 +19,6 @@ Before = Callable[[str, Event], None]
 
 `Killed` is a runtime that died, `ClientError` an answer of the Lambda service, anything else the function's own error.
 """
-
-
-@dataclass(eq=False)
-class Killed(Exception):
-    """The runtime died under the handler: `Sandbox.Timedout`, or `Lambda.Unknown` when memory ran out."""
-
-    error: str = "Sandbox.Timedout"
-
-    def __str__(self) -> str:
-        return f"the runtime ended: {self.error}"
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class FunctionFailed(Exception):
 class Functions:
     """`handlers` by function name. `twice` delivers every event a second time and takes the second answer.
 
-    `calls` counts invocations by function, `failures` keeps what went wrong, newest last.
+    `calls` counts invocations by function, `failures` keeps what went wrong, newest last; `wire` sees each call that they make.
     """
 
     handlers: Mapping[str, Handler]
@@ -67,6 +59,7 @@ class Functions:
     closed: bool = False
     calls: Counter[str] = field(default_factory=Counter)
     failures: list[FunctionFailed] = field(default_factory=list)
+    wire: Wire = field(default_factory=Wire)
 
     def invoke(self, name: str, event: Event) -> Any:
         """The handler's answer after a round trip through JSON; raises FunctionFailed, or ClientError of the service."""
@@ -90,10 +83,12 @@ class Functions:
 
     def _run(self, name: str, text: str) -> Any:
         self.calls[name] += 1
+        event: Event = json.loads(text)
         if self.before is not None:
             self.before(name, json.loads(text))
         context = LambdaContext(name, str(uuid.UUID(int=sum(self.calls.values()))))
-        return json.loads(json.dumps(self.handlers[name](json.loads(text), context)))
+        with self.wire.running(name, json.loads(text)):
+            return json.loads(json.dumps(self.handlers[name](event, context)))
 
     def _failed(self, name: str, error: Exception, error_type: str) -> FunctionFailed:
         failure = FunctionFailed(name, error_type, str(error))
