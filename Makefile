@@ -27,6 +27,9 @@ demo: setup ## Run the main job end to end in an emulated world (SEED= PODS= DRY
 test: setup ## Run the fast tests (ARGS="tests/planner -k taint")
 	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --numprocesses auto --dist worksteal $(ARGS)
 
+test-kills: setup ## End a run before and after every call that it makes, each with its own way on (a quarter of an hour)
+	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --kills all --numprocesses auto --dist worksteal tests/world/test_kills.py $(ARGS)
+
 test-cluster: setup ## Run what a real control plane judges (WORLDS=60 SEED=0 ARGS="tests/kube")
 	@$(RUN) python -m spillway_local.control_plane build
 	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --api-server real --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
@@ -78,4 +81,4 @@ build: setup ## Build what is deployed into .aws-sam (no docker, no account)
 clean: ## Remove all that was built or installed here
 	rm -rf .venv $(TOOLS) .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup demo test test-cluster control-plane invoke features bench schema format lint requirements permissions calls build clean
+.PHONY: help setup demo test test-kills test-cluster control-plane invoke features bench schema format lint requirements permissions calls build clean

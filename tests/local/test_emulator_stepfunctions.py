@@ -15,9 +15,9 @@ from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguagePa
 from spillway_local.clock import VirtualClock
 from spillway_local.emulator import stepfunctions
 from spillway_local.emulator.functions import Functions
-from spillway_local.emulator.wire import Killed
 from spillway_local.emulator.patching import MotoMoved, Patch, patched
 from spillway_local.emulator.threads import busy_thread
+from spillway_local.emulator.wire import Killed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ROLE = "arn:aws:iam::123456789012:role/workflow"

@@ -90,7 +90,7 @@ class Functions:
         with self.wire.running(name, json.loads(text)):
             return json.loads(json.dumps(self.handlers[name](event, context)))
 
-    def _failed(self, name: str, error: Exception, error_type: str) -> FunctionFailed:
+    def _failed(self, name: str, error: BaseException, error_type: str) -> FunctionFailed:
         failure = FunctionFailed(name, error_type, str(error))
         failure.__cause__ = error
         self.failures.append(failure)
