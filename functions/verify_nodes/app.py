@@ -1,6 +1,10 @@
-"""Are the instances that a plan asked for in one region Ready nodes by now? Marks requests whose nodes all are."""
+"""Are the instances that a plan asked for in one region Ready nodes by now? Marks requests whose nodes all are.
 
-from collections.abc import Iterable
+A node is Ready for us once it also advertises the devices that its group promises: a GPU node without its GPUs runs none of
+the pods that it was bought for.
+"""
+
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,12 +15,15 @@ from spillway.aws import tasks
 from spillway.aws.access import access
 from spillway.aws.table import Table, memory, outcomes, requests, snapshots
 from spillway.env import env
+from spillway.errors import NotFound
 from spillway.kube import node as nodes
 from spillway.kube.session import connect
+from spillway.model.base import Resources
 from spillway.model.fleet import NodeGroup
 from spillway.model.memory import NodeMemory, OpenRequest, RequestState
 from spillway.model.plan import Outcome, OutcomeStatus
-from spillway.telemetry import Metric, emit
+from spillway.planner.starting import devices
+from spillway.telemetry import Metric, emit, logger
 
 
 class Event(tasks.AskedOfRegion):
@@ -56,8 +63,26 @@ def _ready(table: Table, waiting: list[OpenRequest]) -> Iterable[tuple[OpenReque
             if one.created
         ],
     )
+    promised = _promised(table) if any(node.ready for node in joined.values()) else {}
     for request in waiting:
-        yield request, sum(1 for instance in request.instances if instance in joined and joined[instance].ready)
+        wanted_devices = promised.get((request.region, request.group), {})
+        yield request, sum(_is_ready(joined[instance], wanted_devices) for instance in request.instances if instance in joined)
+
+
+def _is_ready(node: nodes.LiveNode, promised: Resources) -> bool:
+    if node.ready and (lacking := node.lacks(promised)):
+        logger.info("a node is Ready without all that its group promises", node=node.name, lacking=lacking)
+        return False
+    return node.ready
+
+
+def _promised(table: Table) -> Mapping[tuple[str, str], Resources]:
+    """What device plugins are to advertise on nodes of each group, by region and name, as the newest fleet snapshot tells."""
+    try:
+        known = snapshots.latest_fleet(table).groups
+    except NotFound:
+        return {}
+    return {(one.region, one.name): devices(one.template.allocatable) for one in known if one.template}
 
 
 def _fleet(table: Table) -> Iterable[NodeGroup]:

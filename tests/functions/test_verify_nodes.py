@@ -96,6 +96,34 @@ def test_a_node_that_is_not_ready_is_waited_for(world: World):
     assert outcomes.get(world.table, "p1", 1) is None
 
 
+@pytest.mark.feature("EX-04")
+@pytest.mark.parametrize(("advertised", "ready"), [(None, 0), ("7", 0), ("8", 1), ("16", 1)])
+def test_a_gpu_node_is_ready_once_it_advertises_its_gpus(world: World, advertised: str | None, ready: int):
+    snapshots.store_fleet(world.table, fleet(group("a", gpu=8)))
+    ask(world, nodes=1, to_desired=1, instances=("i-01",))
+    one = node("n1", instance="i-01")
+    if advertised is not None:
+        one["status"]["allocatable"]["nvidia.com/gpu"] = advertised
+    world.api.add(one)
+
+    assert verify(world) == {"ready": ready, "waiting": 1 - ready}
+
+
+@pytest.mark.feature("EX-04")
+def test_what_a_device_plugin_adds_to_a_node_later_is_waited_for(world: World):
+    snapshots.store_fleet(world.table, fleet(group("a", gpu=1)))
+    ask(world, nodes=1, to_desired=1, instances=("i-01",))
+    world.api.add(node("n1", instance="i-01"))
+    assert verify(world) == {"ready": 0, "waiting": 1}
+
+    world.api.edit("Node", "n1", lambda one: one["status"]["allocatable"].update({"nvidia.com/gpu": "1"}))
+
+    assert verify(world) == {"ready": 1, "waiting": 0}
+    told = outcomes.get(world.table, "p1", 1)
+    assert told is not None
+    assert (told.status, told.nodes) == (OutcomeStatus.DONE, 1)
+
+
 @pytest.mark.feature("OP-08")
 def test_a_node_is_remembered_before_any_snapshot_shows_it(world: World):
     """A cloud controller that does not know the region may delete it before the next one."""

@@ -185,3 +185,9 @@ def test_nothing_is_asked_for_no_instances(world: World):
 
 def _unasked() -> list[NodeGroup]:
     raise AssertionError("every node says which instance it is")
+
+
+@pytest.mark.parametrize(("written", "lacking"), [("8", []), ("7", ["nvidia.com/gpu"]), ("many", ["nvidia.com/gpu"])])
+def test_a_device_that_does_not_read_is_none(written: str, lacking: list[str]):
+    one = nodes.LiveNode("n1", "uid", "1", {}, (), False, True, None, allocatable={"nvidia.com/gpu": written})
+    assert one.lacks({"nvidia.com/gpu": 8}) == lacking

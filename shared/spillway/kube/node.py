@@ -6,7 +6,7 @@ would wipe out what somebody else put there a moment ago.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -21,6 +21,8 @@ from spillway.kube.nodes import seen_bare
 from spillway.kube.pages import read_list
 from spillway.kube.resources import NODES
 from spillway.kube.session import MERGE_PATCH, Answer, Session
+from spillway.model import quantity
+from spillway.model.base import Resources
 from spillway.model.cluster import Machine
 from spillway.model.fleet import NodeGroup
 from spillway.planner.machines import matched
@@ -40,6 +42,7 @@ class _Spec(fields.Part):
 
 
 class _Status(fields.Part):
+    allocatable: fields.Amounts | None = None
     conditions: list[fields.Condition] | None = None
     addresses: list[fields.NodeAddress] | None = None
 
@@ -67,6 +70,7 @@ class LiveNode:
     machine: Machine | None
     created: datetime | None = None  # by the API server's clock
     dns_names: tuple[str, ...] = ()  # as of model.cluster.Node
+    allocatable: Mapping[str, str | int | float] = field(default_factory=dict)  # as the kubelet wrote it
 
     def is_instance(self, instance_id: str, planned_at: datetime) -> bool:
         """Whether it is still the one that a plan meant. Where the node does not say, the plan knew it by its DNS name; then it
@@ -75,9 +79,19 @@ class LiveNode:
             return self.machine.instance_id == instance_id
         return bool(self.dns_names) and self.created is not None and self.created <= planned_at
 
+    def lacks(self, promised: Resources) -> list[str]:
+        """Resources of which it advertises less than these; an amount that does not read is none."""
+        return [name for name, amount in promised.items() if _amount(name, self.allocatable.get(name, 0)) < amount]
+
     @property
     def cordon(self) -> str:
         return markers.cordoned_by(self.labels, self.unschedulable)
+
+
+def _amount(name: str, text: str | int | float) -> int:
+    with suppress(quantity.QuantityError):
+        return quantity.amount(name, text)
+    return 0
 
 
 class Deletion(StrEnum):
@@ -217,6 +231,7 @@ def _of(raw: _Node) -> LiveNode:
         labels=labels,
         taints=tuple(spec.taints or ()),
         unschedulable=bool(spec.unschedulable),
+        allocatable=status.allocatable or {},
         ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
         machine=identity.machine,
         created=raw.metadata.creation_timestamp,

@@ -36,15 +36,17 @@ def is_starting(view: View, live: LiveNode) -> bool:
     node, group = live.node, live.group
     if group is None or group.template is None or not view.is_young(live.born, group):
         return False
-    lacks = any(
-        node.allocatable.get(name, 0) < amount for name, amount in group.template.allocatable.items() if is_device(name)
-    )
+    lacks = any(node.allocatable.get(name, 0) < amount for name, amount in devices(group.template.allocatable).items())
     return not node.ready or lacks or any(is_startup(taint, view) for taint in node.taints)
 
 
 def is_device(resource: str) -> bool:
     """Advertised by a device plugin, some time after the node is Ready."""
     return "/" in resource
+
+
+def devices(resources: Resources) -> dict[str, int]:
+    return {name: amount for name, amount in resources.items() if is_device(name)}
 
 
 def promised(have: Resources, template: Resources) -> dict[str, int]:

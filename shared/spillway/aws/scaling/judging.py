@@ -8,7 +8,7 @@ import msgspec
 
 from spillway import clock
 from spillway.aws import failures, groups
-from spillway.aws.scaling import claiming, group, raising, returning
+from spillway.aws.scaling import claiming, following, group, raising, returning
 from spillway.aws.scaling.group import GroupNow
 from spillway.aws.table import Table, outcomes, requests, waits
 from spillway.aws.tasks import Task
@@ -16,6 +16,7 @@ from spillway.errors import AwsError, LeaseHeld
 from spillway.model.fleet import LaunchFailure, Scope
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import OutcomeStatus, ScaleOut
+from spillway.planner.starting import devices
 from spillway.telemetry import logger
 
 ZONE_PATIENCE = timedelta(seconds=60)  # a group of several zones goes to the next zone by itself
@@ -116,9 +117,16 @@ def _judge(task: Task, request: OpenRequest, seen: _Seen) -> returning.Returned:
         return returning.refuse(task, step, request, nodes, failures, text)
     if age > timedelta(seconds=limit_s) and wanted > request.ready:
         nodes = wanted if step.gang else wanted - request.ready
-        text = f"{nodes} of {request.nodes} nodes of {now.key} are not Ready after {limit_s} s"
+        text = f"{nodes} of {request.nodes} nodes of {now.key} are not Ready{_devices(task, request)} after {limit_s} s"
         return returning.refuse(task, step, request, nodes, (), text)
     return returning.Returned()
+
+
+def _devices(task: Task, request: OpenRequest) -> str:
+    """A Ready node may be waited for because of them."""
+    template = following.known_group(task.table, request.region, request.group).template
+    names = sorted(devices(template.allocatable)) if template else []
+    return f" with their {' and '.join(names)}" if names else ""
 
 
 def _is_stuck(request: OpenRequest) -> bool:
