@@ -17,9 +17,10 @@ from spillway.aws.scaling import raising
 from spillway.aws.table import Table, keys, memory, orphans, plans, settings, snapshots, ticks
 from spillway.env import env
 from spillway.errors import EventError, NotFound
+from spillway.model.memory import Memory
 from spillway.model.plan import Plan
 from spillway.model.policy import Mode, Policy
-from spillway.planner import clocks
+from spillway.planner import clocks, unavailable
 from spillway.telemetry import Metric, emit, logger
 
 _FUNCTION = "plan"
@@ -66,11 +67,12 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tick:
-    """`vanished` nodes went within a minute of joining."""
+    """`vanished` nodes went within a minute of joining; `breakers` are open: groups that do not grow when they are raised."""
 
     answer: dict[str, Any]
     plan: Plan | None = None
     vanished: int = 0
+    breakers: int = 0
 
 
 def _tick(table: Table, asked: Event) -> Tick:
@@ -85,7 +87,7 @@ def _tick(table: Table, asked: Event) -> Tick:
     triggers = _triggers(asked, heads["cluster"])
     if triggers and all(ticks.is_done(table, trigger) for trigger in triggers):
         return Tick({"status": "repeated", "reason": f"planned before for {', '.join(triggers)}"})
-    plan, policy, vanished = _plan(table)
+    plan, policy, seen = _plan(table)
     started = plan.has_steps and policy.mode not in _STARTS_NOTHING
     if started:
         raising.plan_requests(table, plan)  # first: a plan that is made meanwhile must not ask for the same again
@@ -94,10 +96,10 @@ def _tick(table: Table, asked: Event) -> Tick:
         ticks.mark_done(table, trigger)
     status = "started" if started else "planned"
     answer = {"status": status, "plan_id": plan.plan_id, "mode": policy.mode.value, "reason": _reason(plan, policy)}
-    return Tick(answer, plan, vanished)
+    return Tick(answer, plan, len(seen.vanished), unavailable.open_breakers(seen.unavailable, plan.created_at))
 
 
-def _plan(table: Table) -> tuple[Plan, Policy, int]:
+def _plan(table: Table) -> tuple[Plan, Policy, Memory]:
     cluster, fleet = snapshots.latest_cluster(table), snapshots.latest_fleet(table)
     policy, _ = settings.policy(table)
     known = memory.load(table, workflow.is_running)
@@ -107,7 +109,7 @@ def _plan(table: Table) -> tuple[Plan, Policy, int]:
     memory.save(table, known, seen)
     plans.put(table, plan)
     orphans.sweep(table, known, plan, policy, now)
-    return plan, policy, len(seen.vanished)
+    return plan, policy, seen
 
 
 def _triggers(asked: Event, cluster_head: str) -> list[str]:
@@ -135,4 +137,5 @@ def _figures(tick: Tick, seconds: float) -> dict[Metric, float]:
         Metric.NODES_TO_REMOVE: summary.nodes_removed if summary else 0,
         Metric.PRICE_PER_HOUR: summary.price_usd_h_after if summary else 0,
         Metric.NODES_VANISHED: tick.vanished,
+        Metric.BREAKERS_OPEN: tick.breakers,
     }

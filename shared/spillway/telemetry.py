@@ -48,6 +48,7 @@ class Metric(StrEnum):
     PLANS = "Plans"
     PLAN_SECONDS = "PlanSeconds"
     NODES_VANISHED = "NodesVanished"
+    BREAKERS_OPEN = "BreakersOpen"
     # execution (also by region where a region is concerned)
     NODES_REQUESTED = "NodesRequested"
     NODES_REFUSED = "NodesRefused"

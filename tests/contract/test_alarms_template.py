@@ -57,6 +57,13 @@ def test_a_single_refusal_in_unknown_words_is_an_alarm() -> None:
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
 
 
+@pytest.mark.feature("EX-06")
+def test_an_open_breaker_is_an_alarm() -> None:
+    alarm = ALARMS["BreakerOpen"]
+    assert (alarm["MetricName"], alarm["Statistic"], alarm["EvaluationPeriods"]) == ("BreakersOpen", "Maximum", 1)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
+
+
 def test_a_stack_whose_schedule_is_off_raises_no_alarm() -> None:
     assert all(alarm["ActionsEnabled"] == {"Fn::If": ["Runs", True, False]} for alarm in ALARMS.values())
 

@@ -103,6 +103,7 @@ def test_the_policys_max_holds_too(world: World) -> None:
     assert world.outcomes() == [(1, 1, "unserved")]
 
 
+@pytest.mark.feature("EX-05")
 def test_a_gang_moves_whole(world: World) -> None:
     world.group(desired=1, high=2)
     world.plan(grow(gang=True, fallbacks=(fall(WEST, "b", nodes=2),)))

@@ -15,6 +15,7 @@ from spillway.aws.scaling.group import Rejected
 from spillway.aws.table import leases, memory, outcomes, requests, settings, waits
 from spillway.errors import EventError, Stopped
 from spillway.model.memory import OpenRequest, RequestState, Unavailable
+from spillway.planner.unavailable import BREAKER
 from tests.workflow.world import HOME, NOW, REFUSE_S, WEST, World, fall, grow, open_world
 
 
@@ -49,6 +50,7 @@ def ready(world: World, id_: str = "p1#1#0") -> None:
     requests.advance(world.table, before, msgspec.structs.replace(before, ready=count, state=RequestState.READY))
 
 
+@pytest.mark.feature("EX-04")
 def test_new_instances_are_counted_for_the_request_from_the_moment_they_are_pending(world: World) -> None:
     raised(world)
 
@@ -57,6 +59,7 @@ def test_new_instances_are_counted_for_the_request_from_the_moment_they_are_pend
     assert set(get(world).instances) == set(world.members()) - set(get(world).before)
 
 
+@pytest.mark.feature("EX-04")
 def test_a_region_is_done_when_every_node_is_ready(world: World) -> None:
     raised(world)
     check(world)
@@ -98,6 +101,7 @@ def test_what_aws_refuses_is_given_back_and_goes_to_the_fallback(world: World) -
     assert check(world)["spill"] == []
 
 
+@pytest.mark.feature("EX-05")
 def test_a_region_that_has_nothing_hands_all_of_it_to_the_next(world: World) -> None:
     world.group("a", desired=1)
     world.group("b", WEST)
@@ -114,6 +118,7 @@ def test_a_region_that_has_nothing_hands_all_of_it_to_the_next(world: World) -> 
     assert check(world, WEST)["unready"] == 3
 
 
+@pytest.mark.feature("EX-05")
 def test_when_every_fallback_is_refused_the_demand_is_told_unserved(world: World) -> None:
     world.capacity(HOME, 1)  # the member that the group has
     world.capacity(WEST, 0)
@@ -127,6 +132,7 @@ def test_when_every_fallback_is_refused_the_demand_is_told_unserved(world: World
     assert (world.desired(), world.desired("b", WEST)) == (1, 0)
 
 
+@pytest.mark.feature("EX-04")
 def test_the_rest_that_nobody_serves_is_told_beside_what_came(world: World) -> None:
     world.capacity(HOME, 3)
     raised(world, fallbacks=())
@@ -138,6 +144,7 @@ def test_the_rest_that_nobody_serves_is_told_beside_what_came(world: World) -> N
     assert world.outcomes() == [(1, 1, "unserved")]  # hop 0 is told done by verify_nodes
 
 
+@pytest.mark.feature("EX-05")
 def test_a_gang_that_lost_one_moves_whole_and_what_came_stays_alive(world: World) -> None:
     world.capacity(HOME, 3)
     raised(world, gang=True)
@@ -154,7 +161,7 @@ def test_the_refusal_is_remembered_for_the_plans_to_come(world: World) -> None:
     world.clock.pass_s(REFUSE_S + 1)
     check(world)
 
-    (refusal,) = memory.unavailable(world.table)
+    (refusal,) = (one for one in memory.unavailable(world.table) if one.scope != BREAKER)
     assert (refusal.scope, refusal.key, refusal.times) == ("zone", "us-east-1/a/us-east-1a", 1)
     assert refusal.reason.startswith("zonal_capacity: We currently do not have sufficient m5.large capacity")
 
@@ -215,10 +222,11 @@ def test_a_group_that_does_not_grow_without_a_word_is_passed_over_after_its_time
     check(world)
 
     assert world.desired() == 1
-    (refusal,) = memory.unavailable(world.table)
+    (refusal,) = (one for one in memory.unavailable(world.table) if one.scope != BREAKER)
     assert (refusal.key, refusal.reason) == ("us-east-1/a", "late: nothing came within 120 s")
 
 
+@pytest.mark.feature("EX-04")
 def test_instances_that_never_become_nodes_are_kept_alive_and_their_demand_goes_on(world: World) -> None:
     raised(world)
     world.clock.pass_s(901)
@@ -236,7 +244,7 @@ def test_closes_the_request_even_when_lowering_fails(world: World, monkeypatch: 
 
     assert check(world)["spill"] == [{"region": WEST, "requests": ["p1#1#1"]}]
     assert world.requests()[0] == ("p1#1#0", "refused", 3, 3)
-    assert len(list(memory.unavailable(world.table))) == 1
+    assert [one.scope for one in memory.unavailable(world.table) if one.scope != BREAKER] == ["zone"]
 
 
 def test_gives_back_its_own_share_and_leaves_that_of_another_plan(world: World) -> None:

@@ -1,6 +1,7 @@
 """From pods that wait to groups at their minimum: the whole product, as it is deployed, over hours of virtual time."""
 
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ def at_rest(world: World) -> bool:
     return not (world.cluster.records("Node") or world.machines() or world.desired()) and world.is_idle()
 
 
+@pytest.mark.feature("EX-05")
 @pytest.mark.feature("SO-22")
 def test_what_home_refuses_spills_to_the_second_region_in_the_same_execution() -> None:
     with scene.world(pods=4) as world:
@@ -68,6 +70,28 @@ def test_a_record_of_the_stream_that_comes_twice_starts_one_execution() -> None:
         assert world.instances() == {f"{EAST}/cpu": 2}
 
 
+@pytest.mark.feature("EX-11")
+def test_a_second_burst_a_minute_later_is_served_at_once_by_the_same_group() -> None:
+    """While the nodes of the first still boot: what is on its way is neither bought again nor waited for."""
+    with scene.world(pods=2, boot_s=240, capacity={(EAST, "m5.large"): 10}) as world:
+        world.run(until=lambda: world.desired()[f"{EAST}/cpu"] == 2, limit_s=60)
+        asked = world.clock.now()
+        world.run(limit_s=60)
+        for n in range(3):
+            world.cluster.add(scene.pod(f"later-{n}"))
+        world.run(until=lambda: world.desired()[f"{EAST}/cpu"] == 5, limit_s=70)
+        assert world.clock.now() - asked < timedelta(seconds=150), "long before the first node is there"
+        assert not world.cluster.records("Node")
+        assert [item["status"] for item in world.executions()] == ["RUNNING", "RUNNING"]
+
+        world.run(until=world.all_pods_run, limit_s=900)
+        world.run(until=world.is_idle, limit_s=900)
+        assert world.instances() == {f"{EAST}/cpu": 5}
+        assert [(step.from_desired, step.to_desired) for plan in world.plans() for step in plan.scale_out] == [(0, 2), (2, 5)]
+        assert {item["status"] for item in world.executions()} == {"SUCCEEDED"}
+
+
+@pytest.mark.feature("EX-10")
 def test_each_task_that_is_delivered_twice_acts_once() -> None:
     with scene.world(pods=4, job_s=300) as world:
         world.aws.functions.twice = True

@@ -101,6 +101,14 @@ def is_refused_as(error: AwsUnavailable, *names: str) -> bool:
     return isinstance(error.__cause__, ClientError) and code(error.__cause__) in names
 
 
+def is_silent(error: AwsUnavailable) -> bool:
+    """Whether the service gave no answer after all attempts, or one that tells of its own trouble (5xx)."""
+    cause = error.__cause__
+    if isinstance(cause, ClientError):
+        return int(cause.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500
+    return isinstance(cause, BotoCoreError)
+
+
 @contextmanager
 def asking(region: str, action: str) -> Iterator[None]:
     """Turns botocore's errors into AwsForbidden and AwsUnavailable; `action` is IAM's, as in `ec2:DescribeInstances`."""

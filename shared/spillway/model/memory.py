@@ -19,7 +19,7 @@ class NodeMemory(Model, frozen=True):
 
 
 class Unavailable(Model, frozen=True):
-    """A scope in backoff. `scope` is one of `fleet.Scope`; `key` names it, as in `us-east-1/gpu` or `us-east-1`.
+    """A scope in backoff. `scope` is one of `fleet.Scope`, or `breaker`; `key` names it, as in `us-east-1/gpu` or `us-east-1`.
 
     `fingerprint` is that of the template that was refused, where only another template mends it.
     """

@@ -182,6 +182,9 @@ class Limits(_Section):
 class Backoff(_Section):
     first_s: PositiveInt = Field(300, description="How long a refused group is passed over; doubles at each refusal")
     max_s: PositiveInt = 1800
+    breaker_after: PositiveInt = Field(
+        3, description="Raised so often in a row without growing, a group is passed over for max_s, with or without a refusal"
+    )
 
 
 class ScaleOutPolicy(_Section):

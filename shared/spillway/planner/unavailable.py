@@ -1,7 +1,8 @@
 """What AWS refused of late, by how far the refusal reaches, and for how long it is passed over.
 
 Keys name the scope: `us-east-1/group/us-east-1a` (zone), `us-east-1/spot/m5.large` (offering), `us-east-1/group`,
-`us-east-1/on-demand/standard` (quota), `us-east-1` (region).
+`us-east-1/on-demand/standard` (quota), `us-east-1` (region). The breaker of a group, `us-east-1/group`, is a scope of its own:
+it counts how often the group was raised in a row and did not grow, whatever AWS said to that, or did not say.
 """
 
 from collections.abc import Iterable
@@ -23,6 +24,9 @@ LASTING = frozenset({
     FailureClass.UNSUPPORTED,
 })  # fmt: skip
 """What another definition mends, and no waiting: it waits longest at once."""
+
+
+BREAKER = "breaker"
 
 
 def quota_keys(group: NodeGroup) -> tuple[str, ...]:
@@ -86,6 +90,29 @@ def refused(before: Unavailable | None, group: NodeGroup, failure: LaunchFailure
     )
 
 
+def not_grown(before: Unavailable | None, region: str, name: str, asked_at: datetime, backoff: Backoff) -> Unavailable:
+    """The breaker of a group that was raised at `asked_at` and of which nothing came: open from the `breaker_after`-th time on.
+
+    A raise counts once, however often it is told.
+    """
+    if before is not None and asked_at <= before.since:
+        return before
+    times = before.times + 1 if before is not None and asked_at <= _remembered_until(before) else 1
+    is_open = times >= backoff.breaker_after
+    return Unavailable(
+        scope=BREAKER,
+        key=f"{region}/{name}",
+        until=asked_at + timedelta(seconds=backoff.max_s if is_open else 0),
+        since=asked_at,
+        times=times,
+        reason=f"the breaker: raised {times} {'times in a row' if times > 1 else 'time'}, it did not grow",
+    )
+
+
+def open_breakers(records: Iterable[Unavailable], now: datetime) -> int:
+    return sum(1 for one in records if one.scope == BREAKER and one.until > now)
+
+
 def passed_over(group: NodeGroup, records: Iterable[Unavailable], now: datetime) -> Unavailable | None:
     """The record that keeps the group from being asked, None when nothing does.
 
@@ -99,9 +126,10 @@ def passed_over(group: NodeGroup, records: Iterable[Unavailable], now: datetime)
         (Scope.QUOTA, quota_keys(group)),
         (Scope.OFFERING, offering_keys(group)),
         (Scope.GROUP, (group.key,)),
+        (BREAKER, (group.key,)),
     )
     for scope, keys in wider:
-        found = [live.get((scope.value, key)) for key in keys]
+        found = [live.get((str(scope), key)) for key in keys]
         if found and all(found):
             return found[0]
     zones = [live.get((Scope.ZONE.value, f"{group.key}/{zone}")) for zone in group.zones]
@@ -133,6 +161,6 @@ def _in_scope(record: Unavailable, group: NodeGroup) -> tuple[Instance, ...]:
     if record.scope == Scope.OFFERING:
         market = f"{group.region}/{group.capacity_type}"
         return tuple(i for i in group.instances if f"{market}/{i.instance_type}" == record.key)
-    if record.scope == Scope.GROUP:
+    if record.scope in (Scope.GROUP, BREAKER):
         return group.instances if group.key == record.key else ()
     return tuple(i for i in group.instances if f"{group.key}/{i.zone}" == record.key)

@@ -1,6 +1,6 @@
 """Where demand goes that a group could not serve: the step's next fallback that is not known to be refused."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from spillway import clock
 from spillway.aws.table import Table, memory, requests, snapshots
@@ -14,18 +14,33 @@ from spillway.model.reason import Code
 from spillway.planner import unavailable
 from spillway.telemetry import logger
 
+GROUPS_IN_VAIN = 3
+"""Of a region, raised without growth: it is likely out as a whole, whatever words it has for that (us-east-1, October 2025)."""
+
 
 def request_for(
-    task: Task, step: ScaleOut, hop: int, lost: OpenRequest, nodes: int, refusals: Iterable[Unavailable]
+    task: Task,
+    step: ScaleOut,
+    of_plan: Collection[OpenRequest],
+    lost: OpenRequest,
+    nodes: int,
+    refusals: Iterable[Unavailable],
+    elsewhere: bool = False,
 ) -> OpenRequest | None:
     """A planned request, at the next fallback after the group of `lost`, for what `nodes` of that group were to serve.
 
-    A gang moves whole. None when no fallback is left. Nothing is written.
+    A gang moves whole. None when no fallback is left. A region of which several groups were raised for the plan, and none
+    grew, is left for the next one, as far as there is one; with `elsewhere` it is left in any case. Nothing is written.
     """
+    hop = next_hop(of_plan, step.step)
     places = [(step.region, step.group, step.nodes), *((one.region, one.group, one.nodes) for one in step.fallbacks)]
     at = next((n for n, (region, group, _) in enumerate(places) if (region, group) == (lost.region, lost.group)), 0)
     blocked = list(refusals)
-    for region, group, whole in places[at + 1 :]:
+    further = places[at + 1 :]
+    away = [place for place in further if place[0] != lost.region]
+    if elsewhere or (away and _is_barren(lost, of_plan)):
+        further = away
+    for region, group, whole in further:
         if unavailable.passed_over(known_group(task.table, region, group), blocked, clock.utcnow()):
             continue
         before = places[at][2]
@@ -43,6 +58,13 @@ def request_for(
             state=RequestState.PLANNED,
         )
     return None
+
+
+def _is_barren(lost: OpenRequest, of_plan: Iterable[OpenRequest]) -> bool:
+    """Whether nothing of all that the plan asked of the region came, in several groups that are given up, `lost` among them."""
+    there = [one for one in of_plan if one.region == lost.region and one.to_desired > one.from_desired]
+    given_up = {one.group for one in there if one.state is RequestState.REFUSED} | {lost.group}
+    return not any(one.instances for one in (*there, lost)) and len(given_up) >= GROUPS_IN_VAIN
 
 
 def next_hop(of_plan: Iterable[OpenRequest], step: int) -> int:

@@ -10,11 +10,11 @@ from spillway import clock
 from spillway.aws import failures, groups
 from spillway.aws.scaling import claiming, following, group, raising, returning
 from spillway.aws.scaling.group import GroupNow
-from spillway.aws.table import Table, outcomes, requests, waits
+from spillway.aws.table import Table, memory, outcomes, requests, waits
 from spillway.aws.tasks import Task
 from spillway.errors import AwsError, LeaseHeld
 from spillway.model.fleet import LaunchFailure, Scope
-from spillway.model.memory import OpenRequest, RequestState
+from spillway.model.memory import OpenRequest, RequestState, Unavailable
 from spillway.model.plan import OutcomeStatus, ScaleOut
 from spillway.planner.starting import devices
 from spillway.telemetry import logger
@@ -66,15 +66,17 @@ class _Seen:
     groups: Mapping[str, GroupNow]
     failures: Mapping[str, list[LaunchFailure]]  # by group, newest first
     requests: dict[str, OpenRequest]  # all plans' of the region, by id; those of this plan as they are judged
+    regions: tuple[Unavailable, ...]  # refusals that reach a whole region
 
 
 def _look(table: Table, region: str, mine: list[OpenRequest], known: dict[str, OpenRequest]) -> _Seen:
     names = sorted({request.group for request in mine if request.state is RequestState.OPEN})
     if not names:
-        return _Seen({}, {}, known)
+        return _Seen({}, {}, known, ())
     found = {name: group.of(table, region, raw) for name, raw in groups.by_name(region, names).items()}
     since = min(request.asked_at for request in mine if request.state is RequestState.OPEN)
-    return _Seen(found, _failures(region, sorted(found), since), known)
+    refused = tuple(one for one in memory.unavailable(table) if one.scope == Scope.REGION and one.key == region)
+    return _Seen(found, _failures(region, sorted(found), since), known, refused)
 
 
 def _failures(region: str, names: list[str], since: datetime) -> dict[str, list[LaunchFailure]]:
@@ -115,6 +117,9 @@ def _judge(task: Task, request: OpenRequest, seen: _Seen) -> returning.Returned:
         nodes = wanted if step.gang else waiting
         text = f"{now.key} was refused {waiting} of {request.nodes} nodes: {failures[0].failure}: {failures[0].text}"
         return returning.refuse(task, step, request, nodes, failures, text)
+    if waiting > 0 and (out := _refusal_of_region(request, seen)):
+        text = f"region {now.region} launches nothing, as another group of it was told: {out}"
+        return returning.refuse(task, step, request, wanted if step.gang else waiting, None, text)
     if age > timedelta(seconds=limit_s) and wanted > request.ready:
         nodes = wanted if step.gang else wanted - request.ready
         text = f"{nodes} of {request.nodes} nodes of {now.key} are not Ready{_devices(task, request)} after {limit_s} s"
@@ -132,6 +137,14 @@ def _devices(task: Task, request: OpenRequest) -> str:
 def _is_stuck(request: OpenRequest) -> bool:
     """Any region's loop may pass it on: its own may be busy with a region that does not answer."""
     return not raising.is_begun(request) and clock.utcnow() - request.asked_at >= PASSED_ON_AFTER
+
+
+def _refusal_of_region(request: OpenRequest, seen: _Seen) -> str:
+    """What another group was told since the request was made, where it holds for the whole region; "" for nothing."""
+    asked = request.asked_at.replace(microsecond=0)
+    told = (one for found in seen.failures.values() for one in found if one.scope is Scope.REGION and one.at >= asked)
+    remembered = (one.reason for one in seen.regions if one.since >= asked)
+    return next((f"{one.failure}: {one.text}" for one in told), next(remembered, ""))
 
 
 def _refusals(request: OpenRequest, now: GroupNow, found: Iterable[LaunchFailure]) -> list[LaunchFailure]:

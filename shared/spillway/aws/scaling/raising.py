@@ -4,18 +4,19 @@ For each request, under the group's lease: read the group; settle what an earlie
 begun; refuse when desired is not what the step saw; record what is about to be written; write; record that it is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import msgspec
 
 from spillway import clock
+from spillway.aws import clients
 from spillway.aws.scaling import following, group
 from spillway.aws.scaling.group import GroupNow, Rejected
 from spillway.aws.table import Table, leases, memory, outcomes, requests
 from spillway.aws.table.leases import Lease
 from spillway.aws.tasks import Task
-from spillway.errors import AwsError, LeaseHeld, NotFound, PlanStale
+from spillway.errors import AwsError, AwsUnavailable, LeaseHeld, NotFound, PlanStale
 from spillway.model.fleet import FailureClass
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.plan import Outcome, OutcomeStatus, Plan, ScaleOut
@@ -157,8 +158,12 @@ def _raise(task: Task, request: OpenRequest) -> int:
         return 0
     step = step_of(task, request.step)
     with leases.group(task.table, request.region, request.group, request.id) as lease:
-        now = group.read(task.table, request.region, request.group)
         of_plan = requests.of_plan(task.table, task.plan.plan_id)
+        try:
+            now = group.read(task.table, request.region, request.group)
+        except AwsUnavailable as error:
+            _leave_silent(task, step, request, of_plan, lease, error)
+            return 0
         if now is None:
             _move_on(task, step, request, of_plan, lease, f"group {request.region}/{request.group} is gone")
             return 0
@@ -210,7 +215,7 @@ def _units_asked(request: OpenRequest) -> int:
 
 
 def _write(
-    task: Task, step: ScaleOut, request: OpenRequest, now: GroupNow, of_plan: Iterable[OpenRequest], lease: Lease
+    task: Task, step: ScaleOut, request: OpenRequest, now: GroupNow, of_plan: Collection[OpenRequest], lease: Lease
 ) -> int:
     bounds = task.policy.for_group(now.name)
     limit = now.max_size if bounds.max is None else min(now.max_size, bounds.max)
@@ -258,7 +263,25 @@ def _reject(task: Task, step: ScaleOut, request: OpenRequest, lease: Lease, text
     _move_on(task, step, request, requests.of_plan(task.table, task.plan.plan_id), lease, text)
 
 
-def _move_on(task: Task, step: ScaleOut, request: OpenRequest, of_plan: Iterable[OpenRequest], lease: Lease, text: str) -> None:
+def _leave_silent(
+    task: Task, step: ScaleOut, request: OpenRequest, of_plan: Collection[OpenRequest], lease: Lease, error: AwsUnavailable
+) -> None:
+    """The region gives no answer: what it has not begun goes to the next region at once. Raises `error` where there is none,
+    or where the region answers, and wants to be asked later."""
+    refusals = memory.unavailable(task.table)
+    after = following.request_for(task, step, of_plan, request, request.nodes, refusals, elsewhere=True)
+    if after is None or is_begun(request) or not clients.is_silent(error):
+        raise error
+    late = following.own_failure(FailureClass.LATE, str(error))
+    following.remember(task.table, task.policy, request.region, request.group, [late])
+    refused = msgspec.structs.replace(request, state=RequestState.REFUSED, missing=request.nodes)
+    _must(requests.advance(task.table, request, refused, lease, after), request)
+    outcomes.put(task.table, outcome(step, task, OutcomeStatus.REFUSED, str(error), request, request.nodes))
+
+
+def _move_on(
+    task: Task, step: ScaleOut, request: OpenRequest, of_plan: Collection[OpenRequest], lease: Lease, text: str
+) -> None:
     """The group can take nothing: all of it goes to the next fallback."""
     refused = msgspec.structs.replace(
         request, state=RequestState.REFUSED, missing=request.nodes, to_desired=request.from_desired
@@ -270,10 +293,9 @@ def _move_on(task: Task, step: ScaleOut, request: OpenRequest, of_plan: Iterable
 
 
 def _following(
-    task: Task, step: ScaleOut, request: OpenRequest, nodes: int, of_plan: Iterable[OpenRequest]
+    task: Task, step: ScaleOut, request: OpenRequest, nodes: int, of_plan: Collection[OpenRequest]
 ) -> OpenRequest | None:
-    hop = following.next_hop(of_plan, step.step)
-    return following.request_for(task, step, hop, request, nodes, memory.unavailable(task.table))
+    return following.request_for(task, step, of_plan, request, nodes, memory.unavailable(task.table))
 
 
 def _must(written: bool, request: OpenRequest) -> None:

@@ -32,9 +32,10 @@ class Returned:
 
 
 def refuse(
-    task: Task, step: ScaleOut, request: OpenRequest, nodes: int, failures: Iterable[LaunchFailure], text: str
+    task: Task, step: ScaleOut, request: OpenRequest, nodes: int, failures: Iterable[LaunchFailure] | None, text: str
 ) -> Returned:
-    """Gives up `nodes` of an open request, and remembers why: the `failures`, or without any that nothing came in time.
+    """Gives up `nodes` of an open request, and remembers why: the `failures`, or without any that nothing came in time. None:
+    why is remembered already.
 
     The request and what follows it are written first: when lowering fails, the request is closed all the same, and the
     next plan gives back the gap that nobody owns. Raises LeaseHeld or AwsError when nothing was written.
@@ -43,7 +44,9 @@ def refuse(
         now = group.read(task.table, request.region, request.group)
         unknown = 0
         if now is not None and not now.unable_to("Launch"):  # AWS refused nothing where it launches nothing
-            unknown = _remember(task, request, failures)
+            unknown = _remember(task, request, failures) if failures is not None else 0
+            if _state(request, nodes) is RequestState.REFUSED and not request.instances:
+                memory.count_in_vain(task.table, task.policy, request)
         after = _following(task, step, request, nodes)
         refused = msgspec.structs.replace(request, missing=request.missing + nodes, state=_state(request, nodes))
         if not requests.advance(task.table, request, refused, lease, after):
@@ -85,8 +88,7 @@ def _state(request: OpenRequest, nodes: int) -> RequestState:
 
 def _following(task: Task, step: ScaleOut, request: OpenRequest, nodes: int) -> OpenRequest | None:
     of_plan = requests.of_plan(task.table, task.plan.plan_id)
-    hop = following.next_hop(of_plan, step.step)
-    return following.request_for(task, step, hop, request, nodes, memory.unavailable(task.table))
+    return following.request_for(task, step, of_plan, request, nodes, memory.unavailable(task.table))
 
 
 def _tell(task: Task, step: ScaleOut, request: OpenRequest, nodes: int, after: OpenRequest | None, text: str) -> None:

@@ -13,8 +13,10 @@ import msgspec
 from spillway.aws.table import keys, leases, notices, requests
 from spillway.aws.table.store import Conflict, Table, condition, expiry
 from spillway.model.base import decode, encode
-from spillway.model.memory import LearnedTemplate, Memory, NodeMemory, Unavailable
+from spillway.model.memory import LearnedTemplate, Memory, NodeMemory, OpenRequest, Unavailable
+from spillway.model.policy import Policy
 from spillway.planner.learned import FORGET_AFTER
+from spillway.planner.unavailable import BREAKER, not_grown
 
 _KEEP_NODE_S = 7 * 86400
 _KEEP_REFUSAL_S = 6 * 3600  # after its end, so that the next refusal finds how often it was
@@ -110,6 +112,16 @@ def mark_unavailable(table: Table, refusal: Unavailable) -> bool:
     except Conflict:
         return False
     return True
+
+
+def count_in_vain(table: Table, policy: Policy, request: OpenRequest) -> None:
+    """The group was raised and nothing at all came of it: its breaker counts that, once for each request."""
+    backoff = policy.for_group(request.group).scale_out.backoff
+    key = f"{request.region}/{request.group}"
+    before = next((one for one in unavailable(table) if (one.scope, one.key) == (BREAKER, key)), None)
+    after = not_grown(before, request.region, request.group, request.asked_at, backoff)
+    if after != before:
+        mark_unavailable(table, after)
 
 
 def _forget(table: Table, refusal: Unavailable) -> None:
