@@ -225,7 +225,8 @@ def test_every_figure_is_written_zeros_too(world: World, capsys: pytest.CaptureF
 
     assert written.pop("PlanSeconds") == 0
     assert written == {
-        "Plans": 1, "PodsUnserved": 0, "NodesPlanned": 2, "NodesToRemove": 0, "PricePerHour": 0, "NodesVanished": 0, "BreakersOpen": 0,
+        "Plans": 1, "PodsUnserved": 0, "NodesPlanned": 2, "NodesToRemove": 0, "PricePerHour": 0, "NodesVanished": 0,
+        "BreakersOpen": 0,
     }  # fmt: skip
 
 
