@@ -15,6 +15,7 @@ from spillway.aws.table import snapshots
 from spillway.env import env
 from spillway.model.fleet import CapacityType, FleetSnapshot
 from spillway.model.market import CeilingKind
+from spillway.model.quotas import CODES
 from spillway.model.reason import Code
 from spillway_local.emulator.requirements import meets
 from tests.aws.account import HOME
@@ -82,6 +83,7 @@ def answers(group: Mapping[str, Any]) -> dict[str, Told]:
             "LaunchConfigurations", "LaunchConfigurationName", request["LaunchConfigurationNames"]
         ),
         "describe_launch_template_versions": versions,
+        "list_service_quotas": {"Quotas": [{"QuotaCode": code, "Value": 1000.0} for code in sorted(CODES)]},
         "describe_instance_types": types,
         "get_instance_types_from_instance_requirements": types_with,
         "describe_capacity_reservations": {"CapacityReservations": recorded("CapacityReservations")},

@@ -172,6 +172,18 @@ def test_a_number_that_was_the_default_once_is_not_taken_for_it_later(account: A
 
 
 @pytest.mark.feature("FS-02")
+@pytest.mark.parametrize("alias", [LATEST, DEFAULT])
+def test_what_an_alias_stood_for_is_forgotten_when_its_template_is_gone(ec2: Ec2, account: Account, alias: str) -> None:
+    ec2.add("nodes")
+    assert len(launch_templates.versions(HOME, groups_of(alias, "nodes"))) == 1
+    ec2.templates.clear()
+    account.pass_s(300)
+
+    assert launch_templates.versions(HOME, groups_of(alias, "nodes")) == []
+    assert launch_templates.versions(HOME, groups_of(alias, "nodes")) == []
+
+
+@pytest.mark.feature("FS-02")
 def test_what_is_throttled_is_named_with_its_cause_and_what_is_gone_is_left_out(ec2: Ec2) -> None:
     ec2.add("nodes", versions=2)
     ec2.throttled = LATEST

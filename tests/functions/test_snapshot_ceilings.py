@@ -222,7 +222,7 @@ class TestReservations:
             assert [one.open for one in run(account).ceilings] == [False]
 
     def test_reservations_are_asked_for_only_where_a_group_launches_into_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with account_with(monkeypatch, {"name": "nodes"}, CapacityReservations=[reservation()]) as account:
+        with account_with(monkeypatch, {"name": "nodes"}, CapacityReservations=[reservation()], Quotas=[]) as account:
             asked = count(monkeypatch)
             assert run(account).ceilings == ()
             assert "describe_capacity_reservations" not in asked

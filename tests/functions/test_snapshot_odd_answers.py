@@ -1,16 +1,21 @@
 """What AWS answers otherwise than it documents is the fault of that one answer, and stops nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from functions.snapshot_fleet import app
+from spillway import planner
 from spillway.aws.table import snapshots
 from spillway.model.fleet import FleetSnapshot
+from spillway.model.memory import Memory
+from spillway.model.policy import Policy
+from spillway.planner.ownership import change
 from tests.aws.account import HOME, WEST, Account
-from tests.aws.answers import NODE_TEMPLATE
+from tests.aws.answers import NODE_TEMPLATE, NOW, group, mixed
 from tests.aws.every_answer import GROUPS, answers, price, spoilt, told
+from tests.builders import cluster
 
 pytestmark = pytest.mark.feature("FS-01")
 
@@ -101,7 +106,6 @@ def test_a_region_without_the_list_of_its_groups_is_unknown_and_the_others_are_r
         first("describe_spot_price_history", "SpotPriceHistory", SpotPrice="NaN"),
         first("list_service_quotas", "Quotas", QuotaCode=None),
         first("list_service_quotas", "Quotas", Value=NAN),
-        first("list_service_quotas", "Quotas", UsageMetric={}),
         first("get_metric_data", "MetricDataResults", Timestamps=None),
         first("get_metric_data", "MetricDataResults", Values=[NAN]),
         items("list_group_resources", "Resources", {"Status": {"Name": "PENDING"}}),
@@ -127,6 +131,102 @@ def test_an_odd_item_takes_no_group_with_it_and_is_named(spoil: Spoil) -> None:
     assert [view.known for view in found.regions] == [True, True]
     assert (names(found, HOME), names(found, WEST)) == (list(GROUPS), list(GROUPS))
     assert found.warnings
+
+
+def test_of_a_reservation_of_ec2_only_the_instance_that_does_not_read_is_passed_over() -> None:
+    odd = {"InstanceId": "i-b", "State": {"Name": "running"}, "LaunchTime": "yesterday"}
+    with spoilt(lambda west: west["describe_instances"]["Reservations"][0]["Instances"].append(odd)) as account:
+        found = run(account)
+
+    (machine,) = next(group for group in found.groups if (group.region, group.name) == (WEST, "plain")).instances
+    assert machine.state == "running"
+    assert [one.text.partition(" is not ")[0] for one in found.warnings] == ["region us-west-2: Reservations[].Instances[1]"]
+
+
+@pytest.mark.feature("FS-06")
+def test_a_refresh_that_does_not_read_is_as_before_and_the_group_is_still_left_alone() -> None:
+    going = {"InstanceRefreshId": "r", "AutoScalingGroupName": "plain", "Status": "InProgress"}
+    with spoilt(items("describe_instance_refreshes", "InstanceRefreshes", going)) as account:
+        run(account)
+        going["InstanceRefreshId"] = 7  # type: ignore[assignment]
+        found = run(account)
+
+    refreshes = {group.name: group.refresh.status for group in found.groups if group.region == WEST and group.refresh}
+    assert refreshes == {"plain": "InProgress"}
+    assert any("InstanceRefreshes[0] is not as AWS documents it" in one.text for one in found.warnings)
+
+
+@pytest.mark.feature("FS-06")
+@pytest.mark.parametrize("status", ["UPDATING", "REPAIRING"])
+def test_a_node_group_whose_status_is_none_of_rest_is_left_alone(status: str) -> None:
+    with spoilt(lambda west: west["describe_nodegroup"]["nodegroup"].update(status=status)) as account:
+        found = run(account)
+
+    managed = next(group for group in found.groups if (group.region, group.name) == (WEST, "managed"))
+    assert change(managed) == f"EKS node group blue is {status}"
+
+
+@pytest.mark.feature("FS-02")
+def test_a_group_that_counts_what_nobody_knows_says_so_and_gets_no_node() -> None:
+    with spoilt(of_plain(DesiredCapacityType="accelerators")) as account:
+        found = run(account)
+
+    group = next(group for group in found.groups if (group.region, group.name) == (WEST, "plain"))
+    assert "counts 'accelerators'" in group.problem
+    assert not group.is_countable
+    assert [one.text for one in found.warnings] == [f"group us-west-2/plain: {group.problem}"]
+
+
+@pytest.mark.feature("FS-02")
+def test_a_mixed_group_whose_own_template_cannot_be_read_says_so_though_its_overrides_name_their_types() -> None:
+    gone = group("plain", **mixed("gone", ["m5.large"], 100))["MixedInstancesPolicy"]
+    real = answers()["describe_launch_template_versions"]
+
+    def versions(request: Mapping[str, Any]) -> Any:
+        return {"LaunchTemplateVersions": []} if request["LaunchTemplateId"] == "lt-gone" else real(request)  # type: ignore[operator]
+
+    def spoil(west: dict[str, Any]) -> None:
+        plain(west).update(MixedInstancesPolicy=gone)
+        plain(west).pop("LaunchTemplate", None)
+        west["describe_launch_template_versions"] = versions
+
+    with spoilt(spoil) as account:
+        found = run(account)
+
+    mine = next(group for group in found.groups if (group.region, group.name) == (WEST, "plain"))
+    assert (mine.template, mine.problem) == (
+        None,
+        "launch template gone-nodes version 1 cannot be read: DescribeLaunchTemplateVersions does not list it",
+    )
+
+
+@pytest.mark.feature("FS-11")
+def test_where_service_quotas_lists_nothing_each_quota_that_groups_count_against_is_named() -> None:
+    with spoilt(items("list_service_quotas", "Quotas")) as account:
+        found = run(account)
+
+    assert {one.text for one in found.warnings} == {
+        f"region us-west-2: ListServiceQuotas does not list {code}, "
+        "a vCPU quota that launches of groups count against: it is no ceiling"
+        for code in ("L-1216C47A", "L-34B43A08")
+    }
+
+
+@pytest.mark.feature("FS-11")
+def test_a_quota_bounds_without_its_name_and_one_without_a_metric_takes_no_use_from_the_others() -> None:
+    def spoil(west: dict[str, Any]) -> None:
+        standard, spot = west["list_service_quotas"]["Quotas"]
+        del standard["QuotaName"]
+        spot["UsageMetric"] = {"MetricName": "ResourceCount"}
+
+    with spoilt(spoil) as account:
+        found = run(account)
+
+    bounds = {one.key: (one.name, one.limit, one.used) for one in found.ceilings if one.region == WEST}
+    assert bounds["L-1216C47A"] == ("L-1216C47A", 64, 10)
+    assert bounds["L-34B43A08"] == ("Spot Standard", 64, None)
+    plan = planner.plan(cluster(taken_at=NOW), found, Memory(), Policy(), NOW)
+    assert any("L-34B43A08" in one.text and "its use is not known" in one.text for one in plan.warnings)
 
 
 @pytest.mark.parametrize("odd", [price("free"), price("NaN"), price("-1"), "{", '{"product": {}}'])

@@ -333,12 +333,34 @@ class TestOwners:
         (text,) = [one.text for one in found.warnings if one.code is Code.OBJECT_UNREADABLE]
         assert text.startswith("region us-east-1: ScalingPolicies[0] is not as AWS documents it")
 
+    @pytest.mark.feature("SI-17")
+    @pytest.mark.parametrize(("name", "unknown"), [("g", {"g"}), ("other", {"other"}), (None, {"g", "other"})])
+    @pytest.mark.parametrize(
+        ("kind", "what", "broken"),
+        [
+            ("scaling_policies", "scaling policies", {"PolicyName": 7}),
+            ("scheduled_actions", "scheduled actions", {"ScheduledActionName": 7}),
+        ],
+    )
+    def test_of_a_group_with_one_that_does_not_read_it_is_not_known_who_else_changes_its_size(
+        self, monkeypatch: pytest.MonkeyPatch, kind: str, what: str, broken: dict[str, Any], name: str | None, unknown: set[str]
+    ) -> None:
+        with told(group("g"), group("other")) as account:
+            read(account)  # then AWS told of none
+            monkeypatch.setattr(f"spillway.aws.owners.{kind}", lambda region: [{"AutoScalingGroupName": name, **broken}])
+            found = read(account)
+
+        assert {one.name for one in found.groups if one.unknown_owners == (what,)} == unknown
+        world = cluster(pod(cpu="1"), taken_at=NOW)
+        plan = planner.plan(world, found, Memory(), Policy(strict_ownership=True), NOW)
+        assert {step.group for step in plan.scale_out} == ({"g", "other"} - unknown and {sorted({"g", "other"} - unknown)[0]})
+
 
 class TestRefresh:
     """One call for each group that may be under one, none for a group at rest."""
 
     @pytest.mark.feature("FS-06")
-    @pytest.mark.parametrize("status", ["Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress"])
+    @pytest.mark.parametrize("status", ["Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress", "Paused"])
     def test_a_refresh_that_is_not_over_is_told_and_the_planner_leaves_the_group_alone(self, status: str) -> None:
         with told(group(DesiredCapacity=1), InstanceRefreshes=[refresh("Successful"), refresh(status)]) as account:
             found = read(account)

@@ -22,14 +22,25 @@ PAGE = 100  # of ListServiceQuotas
 Fleet = Mapping[str, Mapping[str, Any]]
 
 
+def _quota(code: str) -> Mapping[str, Any]:
+    dimensions = {"Class": code, "Resource": "vCPU", "Service": "EC2", "Type": "Resource"}
+    metric = {"MetricNamespace": "AWS/Usage", "MetricName": "ResourceCount", "MetricDimensions": dimensions}
+    return {"ServiceCode": "ec2", "QuotaCode": code, "QuotaName": f"vCPUs {code}", "Value": 1e6, "UsageMetric": metric}
+
+
+_WIDE = [_quota(code) for code in sorted(CODES)]
+"""Service Quotas lists every class of every account: these are of one that never meets them."""
+
+
 @contextmanager
 def ceilings(fleet: Fleet, vcpus: Mapping[str, int]) -> Iterator[None]:
-    """`fleet` by region: Quotas, CapacityReservations, CapacityReservationGroups. What runs in moto uses up the quotas."""
+    """`fleet` by region: Quotas, CapacityReservations, CapacityReservationGroups. What runs in moto uses up the quotas, which
+    are far away in a region that names none."""
 
     def list_service_quotas(self: Any) -> str:
         request = json.loads(self.body)
         start = int(request.get("NextToken") or 0)
-        found = list(fleet.get(self.region, {}).get("Quotas", ())) if request["ServiceCode"] == "ec2" else []
+        found = list(_quotas(fleet, self.region)) if request["ServiceCode"] == "ec2" else []
         more = {"NextToken": str(start + PAGE)} if len(found) > start + PAGE else {}
         return json.dumps({"Quotas": found[start : start + PAGE], **more})
 
@@ -51,6 +62,11 @@ def ceilings(fleet: Fleet, vcpus: Mapping[str, int]) -> Iterator[None]:
         yield
 
 
+def _quotas(fleet: Fleet, region: str) -> Iterable[Mapping[str, Any]]:
+    found: Iterable[Mapping[str, Any]] = fleet.get(region, {}).get("Quotas", _WIDE)
+    return found
+
+
 def _resource_groups(region: str, members: Mapping[str, Iterable[str]]) -> Answer:
     """`members` are ids of capacity reservations by the group's ARN."""
 
@@ -67,7 +83,7 @@ def _with_usage(fleet: Fleet, vcpus: Mapping[str, int]) -> Any:
     stock = CloudWatchBackend.get_metric_data
 
     def get_metric_data(self: Any, queries: Any, start_time: Any, end_time: Any, *args: Any, **options: Any) -> Any:
-        codes = {_dimensions(one): one["QuotaCode"] for one in fleet.get(self.region_name, {}).get("Quotas", ())}
+        codes = {_dimensions(one): one["QuotaCode"] for one in _quotas(fleet, self.region_name)}
         used = _vcpus_in_use(self.account_id, self.region_name, vcpus)
         found = stock(self, queries, start_time, end_time, *args, **options)
         for query, result in zip(queries, found, strict=True):

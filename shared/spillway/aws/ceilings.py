@@ -15,8 +15,8 @@ _BLOCK = "capacity-block"
 class Ceilings:
     """Of one region. `reservations` are None where AWS was not asked, or did not answer: then none of them bounds a group.
 
-    `members` are ids of reservations by the ARN of their resource group. `are_listed`: Service Quotas listed vCPU quotas now,
-    so that one which is not among them is unknown to it.
+    `members` are ids of reservations by the ARN of their resource group. `are_listed`: Service Quotas answered now, so that a
+    quota which is not among its own is unknown to it.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ def read(
     """
     limits, problems = _quotas(region, quotas, usage, before)
     found, more = shapes.read_all(reservations or (), shapes.CapacityReservation, "CapacityReservations")
-    return Ceilings(region, limits, None if reservations is None else found, members, bool(quotas)), problems + more
+    return Ceilings(region, limits, None if reservations is None else found, members, quotas is not None), problems + more
 
 
 def metric_id(code: str) -> str:
@@ -152,7 +152,7 @@ def _quotas(
     metrics, more = shapes.read_all(usage or (), shapes.MetricData, "MetricDataResults")
     newest = {one.id: max(zip(one.timestamps, one.values, strict=False)) for one in metrics if one.timestamps and one.values}
     known = {one.key: one for one in before if one.kind is CeilingKind.QUOTA}
-    limits = {one.quota_code: (one.quota_name, int(one.value)) for one in found}
+    limits = {one.quota_code: (one.quota_name or one.quota_code, int(one.value)) for one in found}
     if listed is None:
         limits = {one.key: (one.name, one.limit) for one in known.values()}
     ceilings = {}

@@ -319,7 +319,7 @@ def _ceilings(region: str, answers: Answers, previous: FleetSnapshot | None) -> 
     members = answers.get("CapacityReservationGroups", {})
     return ceilings.read(
         region,
-        _items_or_none(answers, "Quotas"),
+        _items_or_none(answers, "Quotas") if "Quotas" in answers else None,  # a dump may lack it
         _items_or_none(answers, "MetricDataResults"),
         None if _problem(answers, "CapacityReservations") else answers.get("CapacityReservations"),
         members if isinstance(members, Mapping) else {},
@@ -329,7 +329,9 @@ def _ceilings(region: str, answers: Answers, previous: FleetSnapshot | None) -> 
 
 def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str]]:
     found, problems = shapes.read_all(_items(answers, "Reservations"), shapes.Reservation, "Reservations")
-    return {machine.instance_id: machine for reservation in found for machine in reservation.instances}, problems
+    inner = [machine for reservation in found for machine in reservation.instances]
+    machines, more = shapes.read_all(inner, shapes.Ec2Instance, "Reservations[].Instances")
+    return {machine.instance_id: machine for machine in machines}, problems + more
 
 
 def _items(answers: Answers, key: str) -> list[Any]:

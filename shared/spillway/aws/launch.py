@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from spillway.aws import weights
 from spillway.aws.shapes import (
     Group,
     Image,
@@ -152,6 +153,9 @@ def of_group(group: Group, definitions: Definitions) -> Launch:
     else:
         raise Unreadable("the group names neither a launch template nor a launch configuration")
     launch = replace(launch, unit=group.desired_capacity_type)
+    if group.desired_capacity_type not in weights.UNITS:
+        counts = f"its desired capacity counts {group.desired_capacity_type!r}, of which nobody knows how many a node is"
+        launch = replace(launch, problem=counts)
     if is_weighted(group) and launch.questions:
         problem = (
             "the group counts in weighted units, and nobody told which types have its attributes: what a node weighs is unknown"
@@ -226,7 +230,7 @@ def _single(data: LaunchData, definition: str, definitions: Definitions) -> Laun
 
 def _mixed(policy: MixedPolicy, definitions: Definitions) -> Launch:
     overrides, distribution = policy.launch_template.overrides, policy.instances_distribution
-    base = _base(policy, definitions, needed=any(_needs_template(one) for one in overrides or (Override(),)))
+    base = definitions.version(policy.launch_template.launch_template_specification)
     options: list[Option] = []
     for override in overrides or (Override(),):
         version = definitions.version(own) if (own := override.launch_template_specification) else base
@@ -266,18 +270,3 @@ def _weight(text: str) -> int:
     if text and not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
         raise Unreadable(f"WeightedCapacity {text[:20]!r} is no number of units")
     return int(text[:9] or "1")
-
-
-def _needs_template(override: Override) -> bool:
-    """Its type comes from the policy's own template."""
-    return not (override.launch_template_specification or override.instance_type or override.instance_requirements)
-
-
-def _base(policy: MixedPolicy, definitions: Definitions, needed: bool) -> LaunchTemplateVersion:
-    """The policy's template, which adds only disks, image and CPU options when all overrides name their types."""
-    try:
-        return definitions.version(policy.launch_template.launch_template_specification)
-    except Unreadable:
-        if needed:
-            raise
-        return LaunchTemplateVersion(version_number=0, launch_template_data=LaunchData())

@@ -60,10 +60,12 @@ def versions(region: str, items: Iterable[Item]) -> list[Item] | Partial:
     numbered = [key for key in wanted if not key[2].startswith("$")]
     moving = [key for key in wanted if key[2].startswith("$")]
     failed: dict[Key, AwsError] = {}
+    gone: set[Key] = set()
     asked = parallel.each(
-        lambda of: of[0].get(of[1], lambda keys: _fetch(keys, failed)), [(_numbered, numbered), (_moving, moving)]
+        lambda of: of[0].get(of[1], lambda keys: _fetch(keys, failed, gone)), [(_numbered, numbered), (_moving, moving)]
     )
-    known = {key: version for of in asked for key, version in of.items()}
+    _moving.forget(gone)
+    known = {key: version for of in asked for key, version in of.items() if key not in gone}
     found: list[Item] = [
         {**version, "DefaultVersion": key[2] == DEFAULT, "LatestVersion": key[2] == LATEST} for key, version in known.items()
     ]
@@ -71,8 +73,11 @@ def versions(region: str, items: Iterable[Item]) -> list[Item] | Partial:
     return Partial(found, missing) if missing else found
 
 
-def _fetch(keys: list[Key], failed: dict[Key, AwsError]) -> dict[Key, Item]:
-    """Of one region; those that AWS did not tell of go into `failed`. Raises AwsForbidden."""
+def _fetch(keys: list[Key], failed: dict[Key, AwsError], gone: set[Key]) -> dict[Key, Item]:
+    """Of one region; those that AWS did not tell of go into `failed`, those that it does not have into `gone`.
+
+    Raises AwsForbidden.
+    """
     default = [key for key in keys if key[2] == DEFAULT]
     others = [key for key in keys if key[2] != DEFAULT]  # a number is mostly the latest one's
     found: dict[Key, Item] = {}
@@ -81,6 +86,7 @@ def _fetch(keys: list[Key], failed: dict[Key, AwsError]) -> dict[Key, Item]:
             found |= _listed(alias, mine)
     missing = [key for key in keys if key not in found]
     asked = parallel.each(lambda key: _one(key, failed), missing)
+    gone |= {key for key, version in zip(missing, asked, strict=True) if version is None and key not in failed}
     return found | {key: version for key, version in zip(missing, asked, strict=True) if version is not None}
 
 

@@ -51,7 +51,7 @@ class Memo(Generic[K, V]):
                 if not old:
                     raise
                 failure = min(at for at, _ in old.values()), error
-            self._forget()
+            self._shrink()
         return {key: self._known[key][1] for key in wanted if key in self._known}, failure
 
     def learn(self, told: Mapping[K, tuple[datetime, V]]) -> None:
@@ -59,11 +59,16 @@ class Memo(Generic[K, V]):
         for key, value in told.items():
             self._known.setdefault(key, value)
 
+    def forget(self, keys: Iterable[K]) -> None:
+        """What AWS has told to be gone: an old value would be taken for one that it did not tell of."""
+        for key in keys:
+            self._known.pop(key, None)
+
     def known(self, keys: Iterable[K]) -> dict[K, tuple[datetime, V]]:
         """Values with the times of their answers, however old."""
         return {key: self._known[key] for key in keys if key in self._known}
 
-    def _forget(self) -> None:
+    def _shrink(self) -> None:
         while self._most is not None and len(self._known) > self._most:
             del self._known[min(self._known, key=lambda key: self._known[key][0])]
 

@@ -24,7 +24,7 @@ def vcpu_quotas(region: str) -> list[Mapping[str, Any]]:
 
     def fetch(_: list[str]) -> dict[str, list[Mapping[str, Any]]]:
         pages = clients.pages("service-quotas", region, "list_service_quotas", ServiceCode="ec2")
-        return {region: [item for page in pages for item in page["Quotas"] if item["QuotaCode"] in CODES]}
+        return {region: [item for page in pages for item in page["Quotas"] if item.get("QuotaCode") in CODES]}
 
     return _quotas.get([region], fetch)[region]
 
@@ -36,7 +36,7 @@ def usage(region: str, quotas: Iterable[Mapping[str, Any]], types: Iterable[str]
     """
     markets = (False, True) if spot else (False,)
     wanted = {quota_code(name, market) for name in types for market in markets}
-    metrics = {one["QuotaCode"]: one["UsageMetric"] for one in quotas if one["QuotaCode"] in wanted and "UsageMetric" in one}
+    metrics = {one["QuotaCode"]: one["UsageMetric"] for one in quotas if one["QuotaCode"] in wanted and _has_metric(one)}
 
     def fetch(keys: list[tuple[str, str]]) -> dict[tuple[str, str], Mapping[str, Any]]:
         queries = [_query(code, metrics[code]) for _, code in keys]
@@ -46,6 +46,11 @@ def usage(region: str, quotas: Iterable[Mapping[str, Any]], types: Iterable[str]
         return _by_code(region, [code for _, code in keys], [item for page in pages for item in page["MetricDataResults"]])
 
     return list(_usage.get([(region, code) for code in sorted(metrics)], fetch).values())
+
+
+def _has_metric(quota: Mapping[str, Any]) -> bool:
+    """Service Quotas names none of some, whose use is then unknown."""
+    return all(quota.get("UsageMetric", {}).get(member) for member in ("MetricNamespace", "MetricName", "MetricDimensions"))
 
 
 def _query(code: str, metric: Mapping[str, Any]) -> dict[str, Any]:

@@ -293,7 +293,9 @@ class Ec2Instance(Timed, frozen=True):
 
 
 class Reservation(Shape, frozen=True):
-    instances: tuple[Ec2Instance, ...] = ()
+    """Each of its instances is an `Ec2Instance`, to be read by itself."""
+
+    instances: tuple[Any, ...] = ()
 
 
 class SpotPrice(Timed, frozen=True):
@@ -321,8 +323,8 @@ class CapacityReservation(Timed, frozen=True):
 
 class ServiceQuota(Shape, frozen=True):
     quota_code: str
-    quota_name: str
     value: Amount
+    quota_name: str = ""
 
 
 class MetricData(Shape, frozen=True):

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 INSTANCES = "units"
 """The DesiredCapacityType of groups that count vCPUs or memory neither: instances, or the WeightedCapacity of overrides."""
 
+UNITS = frozenset({INSTANCES, "vcpu", "memory-mib"})
+"""All that AWS documents."""
+
 
 def of_member(declared: str, instance_type: str, by_type: Mapping[str, int]) -> int:
     """`declared` is Auto Scaling's own word, "" where it has none; `by_type` is what the types of the group weigh.

@@ -7,7 +7,8 @@ from spillway.model.group_state import ScalingPolicy, ScheduledAction
 from spillway.model.reason import Code, Reason
 from spillway.planner.view import View
 
-_AT_WORK = frozenset({"CREATING", "UPDATING", "DELETING"})  # EKS launches and drains nodes itself
+_AT_REST = frozenset({"ACTIVE", "DEGRADED", "CREATE_FAILED", "DELETE_FAILED"})
+"""In any other status of a node group, also one of a later date, EKS launches and drains nodes itself."""
 
 
 def left_alone(view: View, group: NodeGroup) -> Iterable[tuple[Code, str]]:
@@ -26,7 +27,7 @@ def change(group: NodeGroup) -> str:
         return f"its status is {group.status}"
     if group.refresh is not None:
         return f"an instance refresh ({group.refresh.id}) is {group.refresh.status}, {group.refresh.percent} % done"
-    if group.managed is not None and group.managed.status in _AT_WORK:
+    if group.managed is not None and group.managed.status not in _AT_REST:
         return f"EKS node group {group.managed.name} is {group.managed.status}"
     return ""
 
