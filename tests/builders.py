@@ -17,6 +17,7 @@ from spillway.model.base import encode
 from spillway.model.cluster import ClusterSnapshot, Machine, Node, PodSet, PodShape, PodState, Taint, Toleration
 from spillway.model.fleet import (
     CapacityType,
+    Choice,
     FailureClass,
     FleetSnapshot,
     Instance,
@@ -25,6 +26,7 @@ from spillway.model.fleet import (
     NodeTemplate,
     RegionView,
     Scope,
+    Variant,
 )
 from spillway.model.market import Ceiling, CeilingKind
 from spillway.model.memory import Memory, OpenRequest
@@ -138,17 +140,23 @@ def group(
     taints: Iterable[Taint] = (),
     resources: Mapping[str, Any] | None = None,
     readable: bool = True,
+    sorts: Mapping[str, Variant] | None = None,
     **fields: Any,
 ) -> NodeGroup:
-    """A group of one zone whose members are the instances of `nodes`, and `instances` that are no nodes."""
+    """A group of one zone whose members are the instances of `nodes`, and `instances` that are no nodes.
+
+    `sorts` are what each of its instance types has of its own, instead of `types`.
+    """
     where = tuple(zones or (f"{region}a",))
     zonal = {"topology.kubernetes.io/zone": where[0]} if len(where) == 1 else {}
+    have = {**amounts(cpu, memory, gpu, resources or {}), "pods": slots}
     template = NodeTemplate(
-        instance_types=tuple(types),
-        allocatable={**amounts(cpu, memory, gpu, resources or {}), "pods": slots},
+        instance_types=tuple(sorts or types),
+        allocatable=have,
         labels={"topology.kubernetes.io/region": region, **zonal, **(labels or {})},
         taints=tuple(taints),
         price_usd_h=price,
+        choices=tuple(Choice(instance_type=name, allocatable=have, own=own) for name, own in (sorts or {}).items()),
     )
     joined = [
         instance(one.name, zone=one.machine.zone, age_s=(NOW - one.created).total_seconds()) for one in nodes if one.machine

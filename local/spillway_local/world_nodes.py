@@ -57,6 +57,8 @@ class Joining:
 def node_of(region: str, instance_id: str, instance_type: str, zone: str, template: NodeTemplate) -> dict[str, Any]:
     """The Node object of a new machine, named as EC2 names resources (`i-….us-west-2.compute.internal`)."""
     name = f"{instance_id}.{region}.compute.internal"
+    choice = template.choice_of(instance_type)
+    template = template.of(choice) if choice else template
     labels = {
         **template.labels,
         "kubernetes.io/hostname": name,
@@ -66,7 +68,6 @@ def node_of(region: str, instance_id: str, instance_type: str, zone: str, templa
     }
     taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in template.taints]
     amounts = {resource: _quantity(resource, amount) for resource, amount in template.allocatable.items()}
-    choice = next((one for one in template.choices if one.instance_type == instance_type), None)
     if choice is not None and choice.memory_bytes:
         capacity = amounts | {"memory": _quantity("memory", choice.memory_bytes - choice.overhead_bytes)}
     else:

@@ -10,6 +10,7 @@ from spillway.model.base import Resources
 from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate
 from spillway.model.reason import Code
+from spillway.model.selector import UNTOLD
 from tests.aws.answers import CLUSTER, NODE_TEMPLATE, NOW, group, instance_type, member, mixed, region, version
 
 GIB = 1024**3
@@ -327,6 +328,52 @@ class TestLabels:
         assert same.labels["kubernetes.io/arch"] == "amd64"
         assert "node.kubernetes.io/instance-type" not in same.labels
         assert "kubernetes.io/arch" not in apart.labels
+        assert [one.own.labels["kubernetes.io/arch"] for one in apart.choices] == ["amd64", "arm64"]
+
+    def test_what_types_differ_in_is_each_ones_own(self) -> None:
+        found = template(
+            region(group(**mixed("g", ["m5.large", "m6i.large"])), InstanceTypes=[instance_type(), instance_type("m6i.large")])
+        )
+
+        assert [one.own.labels for one in found.choices] == [
+            {"beta.kubernetes.io/instance-type": name, "node.kubernetes.io/instance-type": name}
+            for name in ("m5.large", "m6i.large")
+        ]
+        assert (found.others, len(found.variants)) == ((), 2)
+
+    def test_a_group_of_one_type_has_nothing_that_sets_its_nodes_apart(self) -> None:
+        assert template(region(group())).variants == ()
+
+    def test_a_tag_says_it_of_all_types(self) -> None:
+        tags = {NODE_TEMPLATE + "label/node.kubernetes.io/instance-type": "any"}
+        kinds = [instance_type(), instance_type("m6i.large")]
+
+        found = template(region(group(tags=tags, **mixed("g", ["m5.large", "m6i.large"])), InstanceTypes=kinds))
+
+        assert found.labels["node.kubernetes.io/instance-type"] == "any"
+        assert all("node.kubernetes.io/instance-type" not in one.own.labels for one in found.choices)
+
+    def test_of_attributes_whose_types_nobody_told_the_type_will_be_there_and_is_not_known(self) -> None:
+        bare = version("g", kind="")
+        bare["LaunchTemplateData"] = {"InstanceRequirements": {"VCpuCount": {"Min": 2}, "MemoryMiB": {"Min": 4096}}}
+
+        found = template(region(group(), LaunchTemplateVersions=[bare]))
+
+        assert found.choices == ()
+        (other,) = found.others
+        assert {key for key, value in other.labels.items() if value == UNTOLD} == {
+            "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type",
+            "kubernetes.io/arch", "beta.kubernetes.io/arch",
+        }  # fmt: skip
+        assert "kubernetes.io/arch" not in found.labels
+
+    def test_a_type_of_which_only_tags_tell_is_named_and_its_architecture_is_not_known(self) -> None:
+        sizes = {NODE_TEMPLATE + f"resources/{name}": "9" for name in ("cpu", "memory", "pods")}
+
+        found = template(region(group(tags=sizes), InstanceTypes=[]))
+
+        assert found.labels["node.kubernetes.io/instance-type"] == "m5.large"
+        assert [one.labels for one in found.variants] == [{"kubernetes.io/arch": UNTOLD, "beta.kubernetes.io/arch": UNTOLD}]
 
     def test_a_type_that_runs_old_images_too_is_amd64(self) -> None:
         old = instance_type(ProcessorInfo={"SupportedArchitectures": ["i386", "x86_64"]})

@@ -6,7 +6,7 @@ from typing import Any
 from tests.kube import objects
 from tests.kube.objects import Object
 
-HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+HOSTNAME, ZONE, TYPE = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 

@@ -30,7 +30,7 @@ every_feature = pytest.mark.parametrize(
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_what_fits_by_shape_fits_pod_by_pod(features: frozenset[Feature], data: st.DataObject) -> None:
-    """Wherever the nodes of groups with several zones land."""
+    """Wherever the nodes of groups with several zones land, and of whichever of their types they are."""
     world = data.draw(worlds(features))
     come = outcome(world, world.plan())
     assert refused(come.objects, come.assigned) == {}
@@ -40,8 +40,8 @@ def test_what_fits_by_shape_fits_pod_by_pod(features: frozenset[Feature], data: 
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_a_pod_that_is_not_served_fits_on_no_node_once_all_have_come(features: frozenset[Feature], data: st.DataObject) -> None:
-    """Where groups have one zone: else a node may land by luck where the pod wants it."""
-    world = data.draw(worlds(features, several_zones=False))
+    """Where groups have one zone and type: else a node may be by luck what the pod wants."""
+    world = data.draw(worlds(features, choosy=False))
     come = outcome(world, world.plan())
     unserved = [pod for pod in world.waiting() if key_of(pod) not in come.served]
     assert left_over(come.objects, come.assigned, unserved) == {}

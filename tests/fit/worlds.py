@@ -7,14 +7,30 @@ from typing import Any
 from hypothesis import strategies as st
 
 from spillway import planner
-from spillway.model.fleet import NodeGroup
+from spillway.model.fleet import NodeGroup, Variant
 from spillway.model.memory import Memory
 from spillway.model.plan import Plan
 from spillway.model.policy import Policy
 from spillway.planner import clocks, explain
 from spillway_local.judge.features import Feature
 from tests import builders
-from tests.fit.manifests import HOSTNAME, ZONE, apart, app, beside, namespace, node, pod, ports, spread, term, with_ports
+from tests.fit.manifests import (
+    HOSTNAME,
+    TYPE,
+    ZONE,
+    apart,
+    app,
+    beside,
+    namespace,
+    node,
+    on_nodes,
+    pod,
+    ports,
+    spread,
+    term,
+    where,
+    with_ports,
+)
 from tests.fit.state import Key, key_of
 from tests.kube.objects import Object, snapshot_of
 
@@ -26,7 +42,7 @@ apps, disks = st.sampled_from(["web", "db"]), st.sampled_from(["ssd", "hdd"])
 
 @dataclass(frozen=True)
 class World:
-    """`objects` of the cluster, `groups` of the fleet. `landing` are numbers by which the groups of several zones choose."""
+    """`objects` of the cluster, `groups` of the fleet. `landing` are numbers by which groups choose zones and types."""
 
     objects: tuple[Object, ...]
     groups: tuple[NodeGroup, ...]
@@ -68,19 +84,21 @@ def outcome(world: World, plan: Plan) -> Outcome:
 
 def _come(group: NodeGroup, name: str, landing: int) -> Object:
     assert group.template is not None
-    zone = group.zones[landing % len(group.zones)]
-    taints = [{"key": one.key, "value": one.value, "effect": one.effect} for one in group.template.taints]
-    found = node(name, zone, labels=group.template.labels, spec={"taints": taints})
-    have = {resource: f"{amount}m" if resource == "cpu" else amount for resource, amount in group.template.allocatable.items()}
+    zone, choices = group.zones[landing % len(group.zones)], group.template.choices
+    template = group.template.of(choices[landing // 3 % len(choices)]) if choices else group.template
+    taints = [{"key": one.key, "value": one.value, "effect": one.effect} for one in template.taints]
+    found = node(name, zone, labels=template.labels, spec={"taints": taints})
+    have = {resource: f"{amount}m" if resource == "cpu" else amount for resource, amount in template.allocatable.items()}
     found["metadata"]["labels"] |= {HOSTNAME: name, ZONE: zone}
     found["status"]["allocatable"] = have
     return found
 
 
 @st.composite
-def worlds(draw: st.DrawFn, features: frozenset[Feature], several_zones: bool = True) -> World:
-    """Of rules between one pod and one node, and of `features` those between pods."""
-    drawn = [draw(_groups(f"g{number}", several_zones)) for number in range(draw(st.integers(1, 3)))]
+def worlds(draw: st.DrawFn, features: frozenset[Feature], choosy: bool = True) -> World:
+    """Of rules between one pod and one node, and of `features` those between pods. `choosy`: groups have several zones and
+    types."""
+    drawn = [draw(_groups(f"g{number}", choosy)) for number in range(draw(st.integers(1, 3)))]
     nodes = [one for _, members in drawn for one in members]
     running = [
         draw(_pods(f"r{number}", features, one["metadata"]["name"]))[0]
@@ -89,14 +107,16 @@ def worlds(draw: st.DrawFn, features: frozenset[Feature], several_zones: bool = 
     ]
     waiting = [one for number in range(draw(st.integers(1, 4))) for one in draw(_pods(f"p{number}", features))]
     spaces = [namespace("default"), namespace("other", team="red")]
-    landing = draw(st.lists(st.integers(0, 2), min_size=1, max_size=4))
+    landing = draw(st.lists(st.integers(0, 8), min_size=1, max_size=4))
     return World((*spaces, *nodes, *running, *waiting), tuple(group for group, _ in drawn), tuple(landing))
 
 
 @st.composite
-def _groups(draw: st.DrawFn, name: str, several_zones: bool) -> tuple[NodeGroup, list[Object]]:
-    zones = sorted(draw(st.sets(st.sampled_from(ZONES), min_size=1, max_size=3 if several_zones else 1)))
+def _groups(draw: st.DrawFn, name: str, choosy: bool) -> tuple[NodeGroup, list[Object]]:
+    zones = sorted(draw(st.sets(st.sampled_from(ZONES), min_size=1, max_size=3 if choosy else 1)))
     labels, tainted = {"disk": draw(disks)}, draw(st.booleans())
+    sorts = draw(_sorts) if choosy and draw(st.booleans()) else {}
+    common = labels if not sorts else {}
     cpu, slots = draw(st.sampled_from([2, 4, 8])), draw(st.sampled_from([3, 110]))
     members = [
         node(
@@ -110,9 +130,9 @@ def _groups(draw: st.DrawFn, name: str, several_zones: bool) -> tuple[NodeGroup,
         one["spec"]["providerID"] = f"aws:///{place}/i-{one['metadata']['name']}"
     instances = [builders.instance(one["metadata"]["name"], zone=one["metadata"]["labels"][ZONE]) for one in members]
     group = builders.group(
-        name, instances=instances, zones=zones, cpu=str(cpu), memory="16Gi", slots=slots, labels=labels,
+        name, instances=instances, zones=zones, cpu=str(cpu), memory="16Gi", slots=slots, labels=common,
         taints=[builders.Taint(**DEDICATED)] if tainted else [], max_size=draw(st.integers(2, 12)),
-        price=draw(st.sampled_from([0.1, 0.5])),
+        price=draw(st.sampled_from([0.1, 0.5])), sorts=sorts,
     )  # fmt: skip
     return group, members
 
@@ -125,7 +145,7 @@ def _pods(draw: st.DrawFn, name: str, features: frozenset[Feature], on: str = ""
         spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
     if not on and draw(st.integers(0, 3)) == 0:
         spec["nodeSelector"] = {"disk": draw(disks)}
-    if affinity := _affinity(draw, features):
+    if affinity := _affinity(draw, features) | (_to_nodes(draw) if not on and draw(st.integers(0, 3)) == 0 else {}):
         spec["affinity"] = affinity
     if Feature.TOPOLOGY_SPREAD in features and draw(st.booleans()):
         spec["topologySpreadConstraints"] = [_constraint(draw, key) for key in draw(_some_keys)]
@@ -140,6 +160,16 @@ def _pods(draw: st.DrawFn, name: str, features: frozenset[Feature], on: str = ""
     return found
 
 
+_variants = st.builds(
+    lambda labels, tainted: Variant(labels=labels, taints=(builders.Taint(**DEDICATED),) if tainted else ()),
+    st.fixed_dictionaries({TYPE: st.sampled_from(["large", "xlarge"])}, optional={"disk": disks}),
+    st.booleans(),
+)
+_sorts = st.dictionaries(st.sampled_from(["m5.xlarge", "m6i.xlarge", "m7i.xlarge"]), _variants, min_size=1)
+_wheres = st.sampled_from([
+    ("disk", "NotIn", "hdd"), ("disk", "Exists"), ("disk", "DoesNotExist"), (TYPE, "In", "large"), (TYPE, "NotIn", "xlarge"),
+    (ZONE, "NotIn", ZONES[0]), (ZONE, "In", *ZONES[:2]),
+])  # fmt: skip
 _keys = st.sampled_from([HOSTNAME, ZONE, "disk"])
 _some_keys = st.lists(_keys, min_size=1, max_size=2, unique=True)
 
@@ -151,6 +181,12 @@ def _affinity(draw: st.DrawFn, features: frozenset[Feature]) -> Object:
     if Feature.POD_ANTI_AFFINITY in features and draw(st.booleans()):
         found |= apart(*(_term(draw, key) for key in draw(_some_keys)))
     return found
+
+
+def _to_nodes(draw: st.DrawFn) -> Object:
+    """Of one or two terms, any of which will do."""
+    terms = draw(st.lists(st.lists(_wheres, min_size=1, max_size=2), min_size=1, max_size=2))
+    return on_nodes(*({"matchExpressions": [where(*one) for one in term]} for term in terms))
 
 
 def _term(draw: st.DrawFn, key: str) -> Object:

@@ -140,6 +140,18 @@ class TestWhatItLaunches:
         assert "node.kubernetes.io/instance-type" not in found.labels
         assert found.labels["kubernetes.io/arch"] == "amd64"
 
+    def test_what_one_template_says_and_not_all_is_its_types_own(self, account: Account) -> None:
+        said = "[settings.kubernetes.node-labels]\nteam = 'a'\n[settings.kubernetes.node-taints]\nbatch = 'x:NoSchedule'\n"
+        other = launch_template("other", InstanceType="c5.xlarge", UserData=user_data(said))
+        make(**mixed({"InstanceType": "m5.xlarge"}, {"LaunchTemplateSpecification": other}))
+
+        found = template(account)
+
+        plain, batch = found.choices
+        assert ("team" in plain.own.labels, batch.own.labels["team"]) == (False, "a")
+        assert (plain.own.taints, batch.own.taints) == ((), (Taint(key="batch", value="x", effect="NoSchedule"),))
+        assert (found.taints, "team" in found.labels) == ((), False)
+
     def test_a_group_that_counts_by_weight_gets_its_nodes_in_units(self, account: Account) -> None:
         weighted = [
             {"InstanceType": "m5.large", "WeightedCapacity": "1"},

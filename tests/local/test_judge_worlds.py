@@ -209,8 +209,11 @@ def test_what_was_bought_comes_and_then_nothing_more_is() -> None:
             for one in later.objects
         ]
         second = later.plan(objects, NOW)
-        assert (second.nodes, second.assigned) == ({}, ())
-        assert [key(pod) for pod, _ in second.unserved] == [key(pod) for pod, _ in first.unserved]
+        lucky = [
+            key(pod) for pod, node in second.assigned if first.is_of_choice(node)
+        ]  # which turned out to be more than was sure
+        assert (second.nodes, len(second.assigned)) == ({}, len(lucky))
+        assert [key(pod) for pod, _ in second.unserved] == [key(pod) for pod, _ in first.unserved if key(pod) not in lucky]
         assert sum(group.desired for group in second.fleet.groups) == sum(len(group.instances) for group in second.fleet.groups)
         assert markers.CORDONED not in {label for node in first.uncordoned for label in live(later, node)["metadata"]["labels"]}
 

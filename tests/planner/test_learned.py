@@ -8,10 +8,27 @@ import pytest
 
 from spillway.model import quantity
 from spillway.model.cluster import Node, Taint
-from spillway.model.fleet import Choice, NodeGroup
+from spillway.model.fleet import Choice, NodeGroup, Variant
 from spillway.model.memory import Drain, LearnedTemplate, Memory
+from spillway.model.selector import UNTOLD, NodeSelectorTerm, Requirement
 from spillway.planner import clocks
-from tests.builders import GPU, NOW, ago, amounts, cluster, desired, fleet, group, node, plan_for, pod, policy
+from spillway.planner.view import view
+from tests.builders import (
+    GPU,
+    NOW,
+    Pods,
+    ago,
+    amounts,
+    cluster,
+    desired,
+    fleet,
+    group,
+    node,
+    plan_for,
+    pod,
+    policy,
+    tolerate,
+)
 
 GIB = 1024**3
 TYPE = "m5.xlarge"
@@ -72,6 +89,20 @@ class TestAllocatable:
 
         assert both.templates[0].allocatable["memory"] == 14800 * 1024**2
         assert learned(large, workers(large), memory=both).allocatable["memory"] == 14800 * 1024**2
+
+    def test_nodes_of_one_type_show_nothing_of_those_that_no_choice_stands_for(self) -> None:
+        def with_others(one: NodeGroup) -> NodeGroup:
+            assert one.template is not None
+            least = {**one.template.allocatable, "memory": 8 * GIB}
+            return msgspec.structs.replace(
+                one, template=msgspec.structs.replace(one.template, others=(Variant(),), allocatable=least)
+            )
+
+        seen = node("n1", memory="15Gi")
+        kept = after(seen, with_others(workers(seen)))
+
+        assert desired(plan_for(pod("new", memory="9Gi"), with_others(workers()), memory=kept)) == {}
+        assert desired(plan_for(pod("new", memory="8Gi"), with_others(workers()), memory=kept)) == {"g": 1}
 
     def test_it_is_kept_while_the_group_is_empty(self) -> None:
         seen = node("n1", memory="15Gi")
@@ -213,3 +244,49 @@ class TestLabelsAndTaints:
         kept = after(*nodes, workers(*nodes, choices=both))
 
         assert desired(plan_for(pod("new", node_selector={"team": "a"}), workers(choices=both), memory=kept)) == {}
+
+    def test_what_nodes_of_one_type_have_may_come(self) -> None:
+        nodes = [node(f"n{n}", labels={"fast": "yes"}, taints=[Taint(key="own", effect="NoSchedule")]) for n in (1, 2)]
+        both = [choice(), choice("m5a.xlarge")]
+        kept = after(*nodes, workers(*nodes, choices=both))
+        anywhere = tolerate("own", operator="Exists")
+        unlike = NodeSelectorTerm(expressions=(Requirement(key="fast", operator="DoesNotExist"),))
+
+        def bought(waiting: Pods, **given: Memory) -> dict[str, int]:
+            return desired(plan_for(waiting, workers(choices=both), **given))
+
+        assert bought(pod("new")) == {"g": 1}
+        assert bought(pod("new"), memory=kept) == {}
+        assert bought(pod("new", tolerations=(anywhere,)), memory=kept) == {"g": 1}
+        assert bought(pod("new", tolerations=(anywhere,), node_affinity=(unlike,)), memory=kept) == {}
+
+    def test_what_all_have_is_no_types_own(self) -> None:
+        labels, taints = {"fast": "yes"}, [Taint(key="own", effect="NoSchedule")]
+        nodes = [node(f"n{n}", labels=labels, taints=taints) for n in (1, 2)]
+        one = view(cluster(*nodes), fleet(workers(*nodes)), after(*nodes, workers(*nodes)), policy(), NOW).groups
+        template = one["us-east-1/g"].template
+
+        assert template is not None
+        assert (template.labels["fast"], template.taints, template.variants) == ("yes", tuple(taints), ())
+
+    def test_and_each_types_nodes_may_show_another(self) -> None:
+        types = {"m5.xlarge": "riscv", "m5a.xlarge": "arm64"}
+        unclear = [choice(name, own=Variant(labels={"arch": UNTOLD})) for name in types]
+        nodes = [node(f"n{n}", labels={"arch": arch}) for n, arch in enumerate(2 * list(types.values()))]
+        seen = workers(*nodes, choices=unclear)
+        born = [msgspec.structs.replace(one, instance_type=list(types)[n % 2]) for n, one in enumerate(seen.instances)]
+        kept = after(*nodes, msgspec.structs.replace(seen, instances=tuple(born)))
+        either = NodeSelectorTerm(expressions=(Requirement(key="arch", operator="In", values=tuple(types.values())),))
+        waiting = pod("new", node_affinity=(either,))
+
+        assert desired(plan_for(waiting, workers(choices=unclear))) == {}
+        assert desired(plan_for(waiting, workers(choices=unclear), memory=kept)) == {"g": 1}
+
+    def test_what_nobody_knew_of_a_type_its_nodes_show(self) -> None:
+        unclear = choice(own=Variant(labels={"arch": UNTOLD}))
+        nodes = [node(f"n{n}", labels={"arch": "riscv"}) for n in (1, 2)]
+        kept = after(*nodes, workers(*nodes, choices=[unclear]))
+        waiting = pod("new", node_selector={"arch": "riscv"})
+
+        assert desired(plan_for(waiting, workers(choices=[unclear]))) == {}
+        assert desired(plan_for(waiting, workers(choices=[unclear]), memory=kept)) == {"g": 1}

@@ -26,12 +26,13 @@ class Feature(StrEnum):
     PREEMPTION = "preemption"  # classes that preempt, and filler below the policy's cutoff
     VOLUMES = "volumes"  # claims bound and unbound, attach limits; a new node has those of its group's weakest
     DAEMONSETS = "daemonsets"  # and their pods on every node, new ones too
-    MIXED_TYPES = "mixed_types"  # groups of several instance types: a new node's type is not known beforehand
+    MIXED_TYPES = "mixed_types"  # groups of several instance types and architectures: a new node's is not known beforehand
 
 
 BUILT = frozenset({
     Feature.RESOURCES, Feature.SELECTORS, Feature.NODE_AFFINITY, Feature.PREFERRED, Feature.TAINTS, Feature.UNSCHEDULABLE,
     Feature.HOST_PORTS, Feature.PRIORITIES, Feature.LIMITS, Feature.EXISTING, Feature.VOLUMES, Feature.DAEMONSETS,
+    Feature.MIXED_TYPES,
 })  # fmt: skip
 """What the planner judges today: in worlds of these features it must never be wrong."""
 

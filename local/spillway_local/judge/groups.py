@@ -46,24 +46,26 @@ def answers(scene: Scene) -> dict[str, Any]:
 
 def _add_group(scene: Scene, found: dict[str, Any], name: str, kind: Kind, zones: list[str]) -> None:
     dice = scene.dice
-    types = [kind.name]
-    if scene.has(Feature.MIXED_TYPES, 0.5) and kind in KINDS and kind.arch == "x86_64":
-        types += [one.name for one in dice.some([other for other in KINDS if other != kind and other.arch == "x86_64"], 2)]
-    template = {"LaunchTemplateId": f"lt-{name}", "LaunchTemplateName": name}
-    data: Object = {"ImageId": "ami-00000001", "InstanceType": types[0]}
+    kinds = [kind]
+    if scene.has(Feature.MIXED_TYPES, 0.5) and kind in KINDS:
+        kinds += dice.some([other for other in KINDS if other != kind], 2)
+    data: Object = {"ImageId": "ami-00000001", "InstanceType": kind.name}
     if scene.has(Feature.RESOURCES, 0.5):
         size = dice.pick((20, 50, 100))
         data["BlockDeviceMappings"] = [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": size, "VolumeType": "gp3"}}]
-    found["LaunchTemplateVersions"].append({
-        **template, "VersionNumber": 1, "DefaultVersion": True, "CreateTime": ago(30 * DAY_S), "LaunchTemplateData": data,
-    })  # fmt: skip
-    spot = dice.chance(0.2) and len(types) == 1
+    found["LaunchTemplateVersions"] += [
+        {
+            **_reference(name, arch), "VersionNumber": 1, "DefaultVersion": True, "CreateTime": ago(30 * DAY_S),
+            "LaunchTemplateData": data | {"ImageId": f"ami-{arch}"},
+        }
+        for arch in dict.fromkeys(one.arch for one in kinds)
+    ]  # fmt: skip
+    spot = dice.chance(0.2) and len(kinds) == 1
     group = _group(name, zones, _tags(scene, name, kind, spot))
-    reference = {**template, "Version": "1"}
-    if spot or len(types) > 1:
-        group["MixedInstancesPolicy"] = _mixed(reference, types, spot)
+    if spot or len(kinds) > 1:
+        group["MixedInstancesPolicy"] = _mixed(name, kinds, spot)
     else:
-        group["LaunchTemplate"] = reference
+        group["LaunchTemplate"] = {**_reference(name, kind.arch), "Version": "1"}
     if spot:
         found["SpotPriceHistory"] += [
             {
@@ -90,12 +92,24 @@ def _group(name: str, zones: list[str], tags: dict[str, str]) -> Object:
     }  # fmt: skip
 
 
-def _mixed(reference: Object, types: Sequence[str], spot: bool) -> Object:
+def _reference(group: str, arch: str) -> dict[str, str]:
+    """The launch template for its types of one architecture, which an image has."""
+    return {"LaunchTemplateId": template_id(group, arch), "LaunchTemplateName": f"{group}-{arch}"}
+
+
+def template_id(group: str, arch: str) -> str:
+    return f"lt-{group}-{arch}"
+
+
+def _mixed(name: str, kinds: Sequence[Kind], spot: bool) -> Object:
     share = 0 if spot else 100
+    templates = [{**_reference(name, one.arch), "Version": "1"} for one in kinds]
+    overrides = [
+        {"InstanceType": one.name, "LaunchTemplateSpecification": template}
+        for one, template in zip(kinds, templates, strict=True)
+    ]
     return {
-        "LaunchTemplate": {
-            "LaunchTemplateSpecification": reference, "Overrides": [{"InstanceType": one} for one in types],
-        },
+        "LaunchTemplate": {"LaunchTemplateSpecification": templates[0], "Overrides": overrides},
         "InstancesDistribution": {
             "OnDemandBaseCapacity": 0, "OnDemandPercentageAboveBaseCapacity": share,
             "OnDemandAllocationStrategy": "prioritized",

@@ -8,7 +8,8 @@ from typing import Any
 
 from spillway.aws import fleet
 from spillway.model.fleet import FleetSnapshot, NodeGroup
-from spillway_local.judge.groups import ACCOUNT
+from spillway_local.judge.groups import ACCOUNT, template_id
+from spillway_local.judge.instance_types import ACCELERATED, KINDS
 from spillway_local.judge.scene import CLUSTER, NOW, REGION, TYPE, ZONE, ZONES, Aim, Scene
 
 
@@ -59,12 +60,14 @@ def add_instance(found: dict[str, Any], group: str, node: Mapping[str, Any]) -> 
     """The instance behind a node: in service since the node is there, and in the group's desired capacity."""
     meta = node["metadata"]
     instance, kind, zone = instance_id(meta["name"]), meta["labels"][TYPE], meta["labels"][ZONE]
+    arch = next(one.arch for one in (*KINDS, *ACCELERATED) if one.name == kind)
+    template = {"LaunchTemplateId": template_id(group, arch), "LaunchTemplateName": f"{group}-{arch}", "Version": "1"}
     item = next(one for one in found["AutoScalingGroups"] if one["AutoScalingGroupName"] == group)
     item["DesiredCapacity"] += 1
     item["Instances"].append({
         "InstanceId": instance, "InstanceType": kind, "AvailabilityZone": zone, "LifecycleState": "InService",
         "HealthStatus": "Healthy", "ProtectedFromScaleIn": False,
-        "LaunchTemplate": {"LaunchTemplateId": f"lt-{group}", "LaunchTemplateName": group, "Version": "1"},
+        "LaunchTemplate": template,
     })  # fmt: skip
     machine = {
         "InstanceId": instance, "InstanceType": kind, "ImageId": "ami-00000001", "LaunchTime": meta["creationTimestamp"],

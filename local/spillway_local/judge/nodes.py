@@ -10,7 +10,7 @@ from spillway.model.cluster import Taint
 from spillway.model.fleet import NodeGroup
 from spillway_local.judge import amounts, launches
 from spillway_local.judge.features import Feature
-from spillway_local.judge.scene import HOSTNAME, LABELS, REGION, ZONE, Aim, Object, Scene, ago
+from spillway_local.judge.scene import HOSTNAME, LABELS, REGION, TYPE, ZONE, Aim, Object, Scene, ago
 from spillway_local.judge.workload import Template, running, template
 from spillway_local.world_nodes import node_of
 
@@ -138,9 +138,10 @@ def fellows(group: NodeGroup, items: Iterable[Object]) -> list[Object]:
 
 
 def like(node: Object, known: Sequence[Object]) -> Object:
-    """The node, with as much as those of its group have that are `known`."""
-    if known:
-        node["status"] |= {field: dict(known[0]["status"][field]) for field in ("allocatable", "capacity")}
+    """The node, with as much as those of its group and type have that are `known`."""
+    alike = next((one for one in known if one["metadata"]["labels"][TYPE] == node["metadata"]["labels"][TYPE]), None)
+    if alike:
+        node["status"] |= {field: dict(alike["status"][field]) for field in ("allocatable", "capacity")}
     return node
 
 

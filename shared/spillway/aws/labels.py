@@ -6,6 +6,7 @@ from spillway.aws.shapes import Nodegroup
 from spillway.model import quantity
 from spillway.model.base import Labels, Resources
 from spillway.model.cluster import Taint
+from spillway.model.selector import UNTOLD
 
 TEMPLATE = "k8s.io/cluster-autoscaler/node-template/"  # Cluster Autoscaler: cloudprovider/aws/aws_manager.go
 SEED_LABEL = "kube/"  # kubernetes-ec2-autoscaler: autoscaling_groups.py
@@ -21,16 +22,16 @@ _ARCH = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
 _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
 
 
-def well_known(
-    region: str, zones: Iterable[str], types: Iterable[str], architectures: Iterable[str], systems: Iterable[str]
-) -> dict[str, str]:
-    """The labels that each new node is sure to carry: a label that two choices would differ in is left out."""
-    found = dict.fromkeys(_REGION, region)
-    every = ((_ZONE, set(zones)), (_TYPE, set(types)), (_ARCH, set(architectures)), (_OS, set(systems)))
-    for keys, values in every:
-        if len(values) == 1 and (value := values.pop()):
-            found |= dict.fromkeys(keys, value)
-    return found
+def of_place(region: str, zones: Iterable[str]) -> dict[str, str]:
+    """That each new node is sure to carry: of several zones the group will choose one."""
+    found, each = dict.fromkeys(_REGION, region), set(zones)
+    return found | dict.fromkeys(_ZONE, each.pop()) if len(each) == 1 else found
+
+
+def of_machine(instance_type: str, architecture: str, system: str) -> dict[str, str]:
+    """That a node of one type carries; "" is a value that nobody knows."""
+    every = ((_TYPE, instance_type), (_ARCH, architecture), (_OS, system))
+    return {key: value or UNTOLD for keys, value in every for key in keys}
 
 
 def of_nodegroup(nodegroup: Nodegroup) -> tuple[Labels, tuple[Taint, ...]]:

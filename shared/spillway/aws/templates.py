@@ -4,26 +4,27 @@ Sources, weakest first: EC2's figures of the types, user data, the policy, the E
 group. What its nodes have shown beats all but the tags, and is the planner's (`planner/learned.py`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 
-from spillway.aws import allocatable, images, kubelet, shapes, types, user_data
+from spillway.aws import allocatable, images, kubelet, shapes, traits, types, user_data
 from spillway.aws import labels as sources
 from spillway.aws.kubelet import MIB, Settings
 from spillway.aws.launch import Definitions, Launch, Option, Question, Unreadable
 from spillway.aws.nodegroups import Nodegroups
 from spillway.aws.prices import Prices
 from spillway.aws.shapes import Group, InstanceType, LaunchData, Requirements
+from spillway.aws.traits import Traits
 from spillway.model import quantity
 from spillway.model.base import Resources
 from spillway.model.fleet import Choice, NodeTemplate
 from spillway.model.group_state import ManagedNodeGroup
 from spillway.model.policy import ImageFamily, KubeletPolicy, Policy
 
-T = TypeVar("T")
+Key = tuple[str, str, str, str]
+"""Of an option."""
 
 _ENOUGH = {"cpu", "memory", "pods"}  # tags that name these make EC2's figures unnecessary
 
@@ -51,18 +52,26 @@ def of_launch(launch: Launch, group: Group, tags: Mapping[str, str], catalogue: 
     problems += [problem for maker in makers.values() if (problem := maker.problem)]
     choices, least = _choices(launch, own, makers, catalogue)
     eks_labels, eks_taints = (nodegroup.labels, sources.by_key(nodegroup.taints)) if nodegroup else ({}, {})
-    taints = sources.by_key(_shared([maker.node.settings.taints for maker in makers.values()])) | eks_taints | tainted
-    shared = dict(_shared([tuple(maker.node.settings.labels.items()) for maker in makers.values()]))
-    sure = _well_known(launch, group.availability_zones, makers, nodegroup, catalogue)
+    place, tagged = sources.of_place(catalogue.region, group.availability_zones), sources.of_tags(tags)
+    nodes = {
+        option.key: Traits(
+            {**place, **_of_machine(option, maker, nodegroup, catalogue), **maker.node.settings.labels, **eks_labels, **tagged},
+            sources.by_key(maker.node.settings.taints) | eks_taints | tainted,
+        )
+        for option, maker in ((option, makers[_key(option)]) for option in launch.options)
+    }
+    common = traits.shared(list(nodes.values()))
+    own_of = {key: one.beside(common) for key, one in nodes.items()}
     template = NodeTemplate(
         instance_types=launch.types,
-        allocatable=dict(sorted(quantity.smallest(*(one.allocatable for one in choices), *least).items())),
-        labels=dict(sorted({**sure, **shared, **eks_labels, **sources.of_tags(tags)}.items())),
-        taints=tuple(taints[key] for key in sorted(taints)),
+        allocatable=dict(sorted(quantity.smallest(*(one.allocatable for one in choices.values()), *least).items())),
+        labels=common.variant.labels,
+        taints=common.variant.taints,
         price_usd_h=catalogue.prices.of(launch, group.availability_zones),
-        choices=choices,
+        choices=tuple(msgspec.structs.replace(choice, own=own_of[key]) for key, choice in choices.items()),
         fingerprint=launch.fingerprint,
         stated=tuple(sorted(own)),
+        others=tuple(one for key, one in own_of.items() if key not in choices),
     )
     return template, list(dict.fromkeys(problems + more))
 
@@ -105,25 +114,25 @@ def _maker(
 
 def _choices(
     launch: Launch, own: Resources, makers: Mapping[tuple[str, str], _Maker], catalogue: Catalogue
-) -> tuple[tuple[Choice, ...], list[Resources]]:
-    """Each type of the launch, and what attributes without types are sure of. Raises Unreadable.
+) -> tuple[dict[Key, Choice], list[Resources]]:
+    """Each type of the launch by its option's key, and what attributes without types are sure of. Raises Unreadable.
 
     Nothing but the tags' own figures where they name all that matters and a type is unknown.
     """
     unknown = [name for name in launch.types if name not in catalogue.types]
     if unknown and own.keys() >= _ENOUGH:
-        return (), [own]
+        return {}, [own]
     if unknown:
         why = catalogue.types_problem or "DescribeInstanceTypes does not know it here"
         raise Unreadable(
             f"instance type {', '.join(unknown)}: {why}; "
             "tags node-template/resources/cpu, memory and pods of the group would do instead"
         )
-    choices, least = list[Choice](), list[Resources]()
+    choices, least = dict[Key, Choice](), list[Resources]()
     for option in launch.options:
         node = makers[_key(option)].node
         if option.question is None:
-            choices.append(_choice(option, catalogue.types[option.instance_type], node, own, launch.unit))
+            choices[option.key] = _choice(option, catalogue.types[option.instance_type], node, own, launch.unit)
             continue
         sure = allocatable.of_requirements(_minimums(option.question), node)
         if not (sure["cpu"] and sure["memory"]) and not own.keys() >= _ENOUGH:
@@ -132,7 +141,7 @@ def _choices(
                 "or add tags node-template/resources/cpu, memory and pods"
             )
         least.append({**sure, **own})
-    return tuple(choices), least
+    return choices, least
 
 
 def _minimums(question: Question) -> Requirements:
@@ -156,30 +165,13 @@ def _choice(option: Option, kind: InstanceType, node: allocatable.Node, own: Res
     )
 
 
-def _well_known(
-    launch: Launch,
-    zones: tuple[str, ...],
-    makers: Mapping[tuple[str, str], _Maker],
-    nodegroup: ManagedNodeGroup | None,
-    catalogue: Catalogue,
-) -> dict[str, str]:
-    kinds = [catalogue.types[name] for name in launch.types if name in catalogue.types]
-    is_whole = len(kinds) == len(launch.types) and not launch.questions
-    told = {maker.node.image.architecture if maker.node.image else "" for maker in makers.values()}
-    return sources.well_known(
-        catalogue.region,
-        zones,
-        launch.types if not launch.questions else (),
-        {types.architecture(kind) for kind in kinds} if is_whole else {types.ARCHITECTURES.get(name, "") for name in told},
-        {"windows" if images.is_windows(maker.node.image, nodegroup) else "linux" for maker in makers.values()},
-    )
+def _of_machine(option: Option, maker: _Maker, nodegroup: ManagedNodeGroup | None, catalogue: Catalogue) -> dict[str, str]:
+    """Of a type that EC2 did not tell of, and of attributes without types, its image says the architecture."""
+    image, kind = maker.node.image, catalogue.types.get(option.instance_type)
+    of_image = types.ARCHITECTURES.get(image.architecture, "") if image else ""
+    system = "windows" if images.is_windows(image, nodegroup) else "linux"
+    return sources.of_machine(option.instance_type, types.architecture(kind) if kind else of_image, system)
 
 
 def _key(option: Option) -> tuple[str, str]:
     return option.definition, option.data.image_id
-
-
-def _shared(each: Iterable[Iterable[T]]) -> list[T]:
-    """What all have, in the order of the first."""
-    first, *others = [list(one) for one in each]
-    return [item for item in first if all(item in other for other in others)]

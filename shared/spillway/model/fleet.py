@@ -3,11 +3,14 @@
 from datetime import datetime
 from enum import StrEnum
 
-from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources
+import msgspec
+
+from spillway.model.base import SCHEMA_VERSION, Labels, Model, Resources, encode
 from spillway.model.cluster import Taint
 from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup, ScalingPolicy, ScheduledAction, WarmPool
 from spillway.model.market import Ceiling, Draw, Offering
 from spillway.model.reason import Reason
+from spillway.model.selector import UNTOLD
 
 
 class CapacityType(StrEnum):
@@ -120,11 +123,20 @@ class LaunchFailure(Model, frozen=True):
     capacity_type: CapacityType | None = None
 
 
+class Variant(Model, frozen=True):
+    """What sets some of a group's next nodes apart from the others, beside what all of them have. A label that will be there
+    with a value that nobody knows has UNTOLD."""
+
+    labels: Labels = {}
+    taints: tuple[Taint, ...] = ()
+
+
 class Choice(Model, frozen=True):
     """One instance type that a group may launch, and what a node of it brings. An instance counts `weight` units of desired.
 
     `definition` is the launch template version (`lt-0abc:7`) or launch configuration that launches it. Of the
     `memory_bytes` that EC2 names, `overhead_bytes` are what `allocatable` leaves to the hypervisor and the kernel: a guess.
+    `own` are the labels and taints that its nodes have beside the template's.
     """
 
     instance_type: str
@@ -133,6 +145,7 @@ class Choice(Model, frozen=True):
     definition: str = ""
     memory_bytes: int = 0
     overhead_bytes: int = 0
+    own: Variant = Variant()
 
 
 class NodeTemplate(Model, frozen=True):
@@ -141,7 +154,8 @@ class NodeTemplate(Model, frozen=True):
     `labels` lacks the zone when the group has several: the zone is then the group's choice, not ours.
     `price_usd_h` is None when no price is known. `choices` is empty where the group names attributes and nobody told which
     types have them. `fingerprint` names the definitions and images that launch; a node of another one shows nothing of the
-    next. `stated` are the resources whose amounts the group's tags fix.
+    next. `stated` are the resources whose amounts the group's tags fix. `labels` and `taints` are those of every next node;
+    what types differ in is each choice's own, and `others` are those of nodes that no choice stands for.
     """
 
     instance_types: tuple[str, ...]
@@ -152,6 +166,32 @@ class NodeTemplate(Model, frozen=True):
     choices: tuple[Choice, ...] = ()
     fingerprint: str = ""
     stated: tuple[str, ...] = ()
+    others: tuple[Variant, ...] = ()
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The sorts of node that may come, each as it differs from others; () where all are alike."""
+        found = {encode(one): one for one in (*(choice.own for choice in self.choices), *self.others)}
+        return tuple(found[key] for key in sorted(found)) if any(one != Variant() for one in found.values()) else ()
+
+    def choice_of(self, instance_type: str, definition: str = "") -> Choice | None:
+        """What stands for an instance of that type, of that definition if several do; None where nothing is sure."""
+        mine = [choice for choice in self.choices if choice.instance_type == instance_type]
+        exact = [choice for choice in mine if choice.definition == definition]
+        return exact[0] if exact else mine[0] if len(mine) == 1 else None
+
+    def of(self, choice: Choice) -> "NodeTemplate":
+        """For a node of which it is known what it is."""
+        told = {key: value for key, value in choice.own.labels.items() if value != UNTOLD}
+        own = Variant(labels={key: value for key, value in choice.own.labels.items() if key not in told})
+        return msgspec.structs.replace(
+            self,
+            allocatable=choice.allocatable,
+            labels={**self.labels, **told},
+            taints=(*self.taints, *choice.own.taints),
+            choices=(msgspec.structs.replace(choice, own=own),),
+            others=(),
+        )
 
 
 class NodeGroup(Model, frozen=True):

@@ -6,6 +6,9 @@ ANY_VALUE = "*"
 """Stands for the value of a pod's label of which rules read only that it is there. No label may have it, as "*" is no
 character of a label's value (k8s.io/apimachinery/pkg/util/validation, IsValidLabelValue)."""
 
+UNTOLD = "?"
+"""Stands for the value of a node's label of which nobody knows more than that it will be there. It is no value, either."""
+
 
 class Requirement(Model, frozen=True):
     """One selector expression; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt."""

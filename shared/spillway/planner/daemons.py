@@ -4,7 +4,7 @@ Source of who lands where: pkg/controller/daemon/daemon_controller.go, nodeShoul
 by itself is in the shapes; PreferNoSchedule keeps no pod away.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from spillway.planner.amounts import Dimensions, Need
 from spillway.planner.fit import Fit
@@ -25,14 +25,16 @@ class Daemons:
         self._known: dict[tuple[int, ...], Amounts] = {}
 
     def on(self, host: Host) -> Amounts:
-        """What all that land there ask for. Where the group will choose the zone, those of any of its zones."""
+        """What all that land there ask for. Where the group will choose zone or type, the most that any of its nodes gets."""
         if not self._daemons:
             return {}
-        kinds = tuple(self._fit.host_kind(one) for one in host.in_each_zone())
+        kinds = tuple(sorted({self._fit.host_kind(one) for one in host.each(self._fit.keys)}))
         if kinds not in self._known:
-            landing = [need for shape, need in self._daemons if any(self._fit.refusal(shape, kind) is None for kind in kinds)]
-            self._known[kinds] = _sum(landing)
+            self._known[kinds] = _most([self._landing(kind) for kind in kinds])
         return self._known[kinds]
+
+    def _landing(self, kind: int) -> Amounts:
+        return _sum(need for shape, need in self._daemons if self._fit.refusal(shape, kind) is None)
 
     def missing(self, live: LiveNode, host: Host) -> Amounts:
         """What those that are still to come to a young node ask for. Later nobody waits for them: they found no room."""
@@ -41,6 +43,11 @@ class Daemons:
         shapes = ((self._view.shapes[pods.shape], len(pods.names)) for pods in live.pods)
         there = _sum(self._dimensions.need(shape) for shape, number in shapes if shape.is_daemon for _ in range(number))
         return {dimension: max(0, amount - there.get(dimension, 0)) for dimension, amount in self.on(host).items()}
+
+
+def _most(each: Sequence[Amounts]) -> Amounts:
+    """Of each dimension."""
+    return {dimension: max(one.get(dimension, 0) for one in each) for dimension in sorted({d for one in each for d in one})}
 
 
 def _sum(needs: Iterable[Need]) -> dict[int, int]:

@@ -5,11 +5,9 @@ from typing import NamedTuple
 
 from spillway.model.cluster import PodShape
 from spillway.model.reason import Code
+from spillway.model.selector import UNTOLD
 from spillway.planner.rules import FILTERS
-from spillway.planner.rules.base import NAME_FIELD, ZONE_KEYS, Filter, Host, Refusal
-
-ZONE_SENSITIVE = frozenset(ZONE_KEYS)
-
+from spillway.planner.rules.base import NAME_FIELD, ZONE_SENSITIVE, Filter, Host, Refusal
 
 OUTSIDE = ""
 """In the place of a value: nodes that lack the key, and so are in no domain of it."""
@@ -27,7 +25,7 @@ class Within(NamedTuple):
         return self.inside and len(self.values) == 1
 
     def admits(self, value: str | None) -> bool:
-        return ((value or OUTSIDE) in self.values) is self.inside
+        return value != UNTOLD and ((value or OUTSIDE) in self.values) is self.inside
 
 
 class _Wanted(NamedTuple):
@@ -52,9 +50,10 @@ class Fit:
         self._verdicts: dict[tuple[int, int], Refusal | None] = {}
         waiting = list(shapes)
         self._derived: dict[Hashable, int] = {}
-        self._keys = sorted({key for shape in waiting for rule in filters for key in rule.keys(shape)}.union(keys))
-        self._zones_matter = not ZONE_SENSITIVE.isdisjoint(self._keys)
-        self._names_matter = NAME_FIELD in self._keys
+        self.keys = frozenset({key for shape in waiting for rule in filters for key in rule.keys(shape)}.union(keys))
+        self._ordered = sorted(self.keys)
+        self._zones_matter = not ZONE_SENSITIVE.isdisjoint(self.keys)
+        self._names_matter = NAME_FIELD in self.keys
 
     def shape_kind(self, shape: PodShape) -> int:
         key = tuple(rule.part(shape) for rule in self._filters)
@@ -88,9 +87,10 @@ class Fit:
     def host_kind(self, host: Host) -> int:
         key = (
             host.name if self._names_matter else "",
-            tuple([host.labels.get(key) for key in self._keys]),
+            tuple([host.labels.get(key) for key in self._ordered]),
             host.taints,
             host.zones if self._zones_matter else (),
+            host.differing(self.keys) if host.variants else (),
         )
         kind = self._host_kinds.setdefault(key, len(self._hosts))
         if kind == len(self._hosts):
@@ -110,15 +110,15 @@ class Fit:
         return found
 
     def _judge(self, wanted: _Wanted, host: Host) -> Refusal | None:
-        variants = host.in_each_zone() if self._zones_matter else (host,)
+        is_open = bool(host.zones or host.variants)
         for shape in wanted.shapes:
             for rule in self._filters:
-                for variant in variants:
+                for variant in host.each(frozenset(rule.keys(shape))) if is_open else (host,):
                     refused = rule.refusal(shape, variant)
                     if refused:
                         return refused
         for one in wanted.within:
-            if not all(one.admits(variant.labels.get(one.key)) for variant in variants):
+            if not all(one.admits(variant.labels.get(one.key)) for variant in host.each((one.key,))):
                 return Refusal(Code.DOMAIN, f"is kept to other domains of {one.key}")
         return None
 

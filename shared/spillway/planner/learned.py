@@ -57,8 +57,8 @@ def _choice_of(group: NodeGroup | None, instance: Instance | None) -> Choice | N
     """What launched the instance, if the group would launch that again."""
     if group is None or group.template is None or instance is None or not instance.definition:
         return None
-    mine = (choice for choice in group.template.choices if choice.instance_type == instance.instance_type)
-    return next((choice for choice in mine if choice.definition == instance.definition), None)
+    choice = group.template.choice_of(instance.instance_type, instance.definition)
+    return choice if choice and choice.definition == instance.definition else None
 
 
 def _is_whole(seen: View, live: LiveNode, choice: Choice) -> bool:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from spillway.model.base import Resources
-from spillway.model.fleet import NodeGroup, NodeTemplate
+from spillway.model.fleet import Instance, NodeGroup, NodeTemplate, Variant
 from spillway.planner.amounts import DEFAULT_MAX_PODS, Dimensions
 from spillway.planner.daemons import Daemons
 from spillway.planner.rules.base import ZONE_KEYS, Host
@@ -20,23 +20,34 @@ class NewNodes:
     def __init__(self, view: View, dimensions: Dimensions, daemons: Daemons) -> None:
         self._view, self._dimensions, self._daemons = view, dimensions, daemons
         self._attachments = _attachments(view)
-        self._known: dict[tuple[str, str], tuple[Host, tuple[int, ...]]] = {}
+        self._known: dict[tuple[str, str, str, str], tuple[Host, tuple[int, ...]]] = {}
 
-    def of(self, group: NodeGroup, template: NodeTemplate, zone: str = "") -> tuple[Host, tuple[int, ...]]:
+    def of(self, group: NodeGroup, template: NodeTemplate) -> tuple[Host, tuple[int, ...]]:
         """The next node of the group, and what it will have free; the same for each pod that asks, and each node that comes.
 
-        In `zone`, else in the only one of the group, else in whichever that will choose.
+        In the only zone of the group and of its only sort, else whichever that will choose.
         """
-        key = (group.key, zone or (group.zones[0] if len(group.zones) == 1 else ""))
+        key = (group.key, group.zones[0] if len(group.zones) == 1 else "", "", "")
         if key not in self._known:
-            host = self._host(group, template, key[1])
-            self._known[key] = host, tuple(self._free(group, template, host))
+            self._known[key] = self._made(group, template, key[1])
         return self._known[key]
+
+    def of_instance(self, group: NodeGroup, template: NodeTemplate, instance: Instance) -> tuple[Host, tuple[int, ...]]:
+        """The node of one that is launched already, so that its zone and its type are known."""
+        key = (group.key, instance.zone, instance.instance_type, instance.definition)
+        if key not in self._known:
+            self._known[key] = self._made(group, self._view.template_of(group, instance) or template, instance.zone)
+        return self._known[key]
+
+    def _made(self, group: NodeGroup, template: NodeTemplate, zone: str) -> tuple[Host, tuple[int, ...]]:
+        host = self._host(group, template, zone)
+        return host, tuple(self._free(group, template, host))
 
     def _host(self, group: NodeGroup, template: NodeTemplate, zone: str) -> Host:
         zonal = dict.fromkeys(ZONE_KEYS, zone) if zone else {}
         labels = {**NAMELESS, **zonal, **template.labels}
-        return Host("", labels, lasting(template, self._view), () if zone else tuple(sorted(group.zones)))
+        own = (Variant(labels=one.labels, taints=lasting(one.taints, self._view)) for one in template.variants)
+        return Host("", labels, lasting(template.taints, self._view), () if zone else tuple(sorted(group.zones)), tuple(own))
 
     def _free(self, group: NodeGroup, template: NodeTemplate, host: Host) -> list[int]:
         """Without the daemons that will come to it. Its CSI drivers will attach as many volumes as on its fellows."""

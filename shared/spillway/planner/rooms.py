@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from spillway.model.base import Labels
 from spillway.model.cluster import PodState, Taint
-from spillway.model.fleet import NodeGroup, NodeTemplate
+from spillway.model.fleet import NodeGroup, NodeTemplate, Variant
 from spillway.planner import prices
 from spillway.planner.amounts import Dimensions, Need, subtract
 from spillway.planner.daemons import Daemons
@@ -77,11 +78,11 @@ class Rooms:
         taints = repelling(node.taints)
         if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
             taints = (*taints, CORDON_TAINT)
-        template = live.group.template if live.group and is_starting(view, live) else None
+        template = view.template_of(live.group, live.instance) if live.group and is_starting(view, live) else None
         if template is not None:
             taints = tuple(taint for taint in taints if not is_startup(taint, view))
             zonal = dict.fromkeys(ZONE_KEYS, live.instance.zone) if live.instance else {}
-            host = Host(node.name, {**zonal, **template.labels, **node.labels}, taints)
+            host = Host(node.name, {**zonal, **template.labels, **node.labels}, taints, variants=_open(template, node.labels))
             price = prices.weight(self.view, live.group) if live.group and is_empty else 0.0
             free = self._free(live, host, template)
             return Room(Kind.COMING, node.name, self.fit.host_kind(host), free, group, is_empty, price)
@@ -124,10 +125,19 @@ class Rooms:
         template = group.template
         for instance in sorted(group.instances, key=lambda i: i.id):
             if instance.id not in self.view.joined and is_coming(self.view, group, instance):
-                yield self._coming(instance.id, group, *self.new_nodes.of(group, template, instance.zone))
+                host, free = self.new_nodes.of_instance(group, template, instance)
+                yield self._coming(instance.id, group, self.fit.host_kind(host), free)
         host, free = self.new_nodes.of(group, template)
+        kind = self.fit.host_kind(host)
         for number in range(gap.coming):
-            yield self._coming(f"{group.key}#{number}", group, host, free)
+            yield self._coming(f"{group.key}#{number}", group, kind, free)
 
-    def _coming(self, target: str, group: NodeGroup, host: Host, free: Sequence[int]) -> Room:
-        return Room(Kind.COMING, target, self.fit.host_kind(host), list(free), group.key, price=prices.weight(self.view, group))
+    def _coming(self, target: str, group: NodeGroup, host: int, free: Sequence[int]) -> Room:
+        return Room(Kind.COMING, target, host, list(free), group.key, price=prices.weight(self.view, group))
+
+
+def _open(template: NodeTemplate, known: Labels) -> tuple[Variant, ...]:
+    """What is open of a node that starts and of whose type no choice tells: labels that it does not have yet."""
+    return tuple(
+        Variant(labels={key: value for key, value in one.labels.items() if key not in known}) for one in template.variants
+    )

@@ -6,7 +6,6 @@ what its group promises; bought again it would be bought twice.
 
 from spillway.model.base import Resources
 from spillway.model.cluster import Taint
-from spillway.model.fleet import NodeTemplate
 from spillway.planner.rules.taints import repels
 from spillway.planner.view import LiveNode, View
 
@@ -21,9 +20,9 @@ STARTUP_TAINTS = (
 )  # fmt: skip
 
 
-def lasting(template: NodeTemplate, view: View) -> tuple[Taint, ...]:
-    """The template's taints without those that a node sheds while it starts."""
-    return tuple(taint for taint in repelling(template.taints) if not is_startup(taint, view))
+def lasting(taints: tuple[Taint, ...], view: View) -> tuple[Taint, ...]:
+    """Those that repel, without those that a node sheds while it starts."""
+    return tuple(taint for taint in repelling(taints) if not is_startup(taint, view))
 
 
 def is_startup(taint: Taint, view: View) -> bool:
@@ -34,9 +33,10 @@ def is_startup(taint: Taint, view: View) -> bool:
 def is_starting(view: View, live: LiveNode) -> bool:
     """Young, and not yet all that its group promises: not Ready, devices not advertised, a startup taint still on."""
     node, group = live.node, live.group
-    if group is None or group.template is None or not view.is_young(live.born, group):
+    template = view.template_of(group, live.instance) if group else None
+    if group is None or template is None or not view.is_young(live.born, group):
         return False
-    lacks = any(node.allocatable.get(name, 0) < amount for name, amount in devices(group.template.allocatable).items())
+    lacks = any(node.allocatable.get(name, 0) < amount for name, amount in devices(template.allocatable).items())
     return not node.ready or lacks or any(is_startup(taint, view) for taint in node.taints)
 
 

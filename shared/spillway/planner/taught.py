@@ -7,8 +7,9 @@ import msgspec
 from spillway.model import quantity
 from spillway.model.base import Labels
 from spillway.model.cluster import Taint
-from spillway.model.fleet import Choice, NodeGroup, NodeTemplate
+from spillway.model.fleet import Choice, NodeGroup, Variant
 from spillway.model.memory import LearnedTemplate
+from spillway.model.selector import UNTOLD
 
 Key = tuple[str, str, str]
 """Region, group, instance type."""
@@ -30,16 +31,35 @@ def applied(group: NodeGroup, known: Mapping[Key, LearnedTemplate], overheads: M
     choices = tuple(
         _taught(choice, records.get(choice.instance_type), template.stated, overheads) for choice in template.choices
     )
-    everywhere = list(records.values()) if all(c.instance_type in records for c in template.choices) else []
+    is_whole = not template.others and all(choice.instance_type in records for choice in template.choices)
+    everywhere = list(records.values()) if is_whole else []
+    untold = [template.allocatable] if template.others else []
+    labels = {**shared_labels([one.labels for one in everywhere]), **template.labels}
+    taints = _with(template.taints, shared_taints([one.taints for one in everywhere]))
     return msgspec.structs.replace(
         group,
         template=msgspec.structs.replace(
             template,
-            choices=choices,
-            allocatable=quantity.smallest(*(choice.allocatable for choice in choices)),
-            labels=dict(sorted({**shared_labels([one.labels for one in everywhere]), **template.labels}.items())),
-            taints=_with(template, shared_taints([one.taints for one in everywhere])),
+            choices=tuple(
+                msgspec.structs.replace(choice, own=_own(choice.own, records.get(choice.instance_type), labels, taints))
+                for choice in choices
+            ),
+            allocatable=quantity.smallest(*(choice.allocatable for choice in choices), *untold),
+            labels=dict(sorted(labels.items())),
+            taints=taints,
         ),
+    )
+
+
+def _own(own: Variant, record: LearnedTemplate | None, labels: Labels, taints: tuple[Taint, ...]) -> Variant:
+    """What AWS's answers say of the type, and where they do not know what its nodes have shown, less what all have."""
+    shown = record.labels if record else {}
+    told = {key: value for key, value in own.labels.items() if value != UNTOLD or key not in shown}
+    known = {(taint.key, taint.effect) for taint in taints}
+    mine = _with(own.taints, record.taints if record else ())
+    return Variant(
+        labels=dict(sorted((key, value) for key, value in {**shown, **told}.items() if key not in labels)),
+        taints=tuple(taint for taint in mine if (taint.key, taint.effect) not in known),
     )
 
 
@@ -75,7 +95,7 @@ def shared_taints(each: Sequence[tuple[Taint, ...]]) -> tuple[Taint, ...]:
     return tuple(taint for taint in first if all(taint in other for other in others))
 
 
-def _with(template: NodeTemplate, taints: Iterable[Taint]) -> tuple[Taint, ...]:
-    """The template's own, which say more of a key and effect, and those that its nodes have beside them."""
-    found = {(taint.key, taint.effect): taint for taint in (*taints, *template.taints)}
+def _with(own: Iterable[Taint], taints: Iterable[Taint]) -> tuple[Taint, ...]:
+    """Those of AWS's answers, which say more of a key and effect, and those that nodes have beside them."""
+    found = {(taint.key, taint.effect): taint for taint in (*taints, *own)}
     return tuple(found[key] for key in sorted(found))

@@ -9,7 +9,7 @@ from functools import cached_property
 import msgspec
 
 from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
-from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup
+from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup, NodeTemplate
 from spillway.model.memory import Memory
 from spillway.model.policy import GroupPolicy, Mode, Policy
 from spillway.model.reason import Reason
@@ -68,12 +68,23 @@ class View:
     draining: frozenset[str]
     warnings: tuple[Reason, ...]
     _policies: dict[str, GroupPolicy] = field(default_factory=dict)
+    _templates: dict[tuple[str, str, str], NodeTemplate] = field(default_factory=dict)
 
     def policy_of(self, group: NodeGroup) -> GroupPolicy:
         name = group.name if self.policy.groups else ""
         if name not in self._policies:
             self._policies[name] = self.policy.for_group(name)
         return self._policies[name]
+
+    def template_of(self, group: NodeGroup, instance: Instance | None) -> NodeTemplate | None:
+        """What a node of this instance is to become: of a group of several types what is known of its own."""
+        choice = group.template.choice_of(instance.instance_type, instance.definition) if group.template and instance else None
+        if group.template is None or choice is None:
+            return group.template
+        key = (group.key, choice.instance_type, choice.definition)
+        if key not in self._templates:
+            self._templates[key] = group.template.of(choice)
+        return self._templates[key]
 
     def min_of(self, group: NodeGroup) -> int:
         return max(group.min_size, self.policy_of(group).min or 0)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from spillway.model.cluster import PodShape
 from spillway.model.reason import Code
+from spillway.model.selector import UNTOLD
 from spillway.planner.rules.base import ZONE_KEYS, Host, Refusal
 
 
@@ -19,6 +20,6 @@ def refusal(shape: PodShape, host: Host) -> Refusal | None:
     for key, value in sorted(shape.node_selector.items()):
         have = host.labels.get(key)
         if have != value:
-            found = f"it is {have}" if have is not None else "there is none"
+            found = "there is none" if have is None else "nobody knows which it is" if have == UNTOLD else f"it is {have}"
             return Refusal(Code.ZONE if key in ZONE_KEYS else Code.SELECTOR, f"selects {key}={value}, {found}")
     return None

@@ -1,13 +1,14 @@
 """One selector expression against the labels of a node.
 
 Source: k8s.io/apimachinery/pkg/labels/selector.go, Requirement.Matches. NotIn and DoesNotExist hold where the key
-is absent; Gt and Lt compare integers, and a value that is none matches nothing.
+is absent; Gt and Lt compare integers, and a value that is none matches nothing. Of a value that nobody knows only Exists is
+sure.
 """
 
 import re
 
 from spillway.model.base import Labels
-from spillway.model.selector import Requirement
+from spillway.model.selector import UNTOLD, Requirement
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label's value is no longer
 
@@ -24,7 +25,7 @@ def matches(requirement: Requirement, labels: Labels) -> bool:
     if operator == "In":
         return value is not None and value in requirement.values
     if operator == "NotIn":
-        return value is None or value not in requirement.values
+        return value is None or (value != UNTOLD and value not in requirement.values)
     if operator == "Exists":
         return value is not None
     if operator == "DoesNotExist":
