@@ -6,7 +6,7 @@ evict      one round of evictions; the workflow comes again until the node is em
 abandon    leaves no trace of the drain, and says why it was given up
 """
 
-from datetime import UTC, datetime
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -15,18 +15,22 @@ from pydantic import BaseModel, Field
 from spillway import clock
 from spillway.aws import tasks
 from spillway.aws.access import access
-from spillway.aws.table import leases, outcomes, settings
+from spillway.aws.table import leases, outcomes, removals, replacements, settings, snapshots
+from spillway.aws.table.replacements import Coming
 from spillway.env import env
 from spillway.errors import LeaseHeld
-from spillway.kube import markers
 from spillway.kube import node as nodes
-from spillway.kube.drain import Remaining, counted, named, remaining
-from spillway.kube.evict import Eviction, Verdict, evict, pods_on
+from spillway.kube import rounds
+from spillway.kube.drain import VOLUNTARY, remaining
+from spillway.kube.live_pods import pods_on
+from spillway.kube.rounds import Round, State
 from spillway.kube.session import Session, connect
-from spillway.model.plan import AtDeadline, OutcomeStatus, ScaleIn, Why
+from spillway.model.fleet import NodeGroup
+from spillway.model.plan import OutcomeStatus, ScaleIn, Why
+from spillway.planner.scale_in import DO_NOT_REMOVE
 from spillway.telemetry import Metric, emit, logger
 
-_ROUND_S = 10  # Cluster Autoscaler's own pace of evictions
+_POLL_S = 15  # for replacements; the workflow waits longer after many rounds
 _NODE_MAY_BE_GONE = (Why.VANISHED, Why.UNREGISTERED, Why.DEAD, Why.INTERRUPTED)
 
 
@@ -41,6 +45,7 @@ class Begin(tasks.AskedOfStep):
 
 class Evict(tasks.AskedOfStep):
     action: Literal["evict"]
+    volumes: bool = Field(True, description="What `begin` answered: whether the node had volumes to be detached")
 
 
 class Abandon(tasks.AskedOfStep):
@@ -55,13 +60,15 @@ class Event(BaseModel):
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """`status` says where the workflow goes on; `reason` is for people."""
     asked = tasks.parse("drain", Event, {"event": event}).event
-    done = dict.fromkeys((Metric.DRAINS_STARTED, Metric.PODS_EVICTED, Metric.DRAINS_ABANDONED), 0)
+    counted = (Metric.DRAINS_STARTED, Metric.PODS_EVICTED, Metric.DRAINS_ABANDONED, Metric.REMOVALS_HELD_BACK)
+    done = dict.fromkeys(counted, 0)
     match asked:
         case Uncordon():
             answer = _uncordon(asked)
         case Begin():
             answer = _begin(asked)
             done[Metric.DRAINS_STARTED] = int(answer["status"] == "draining")
+            done[Metric.REMOVALS_HELD_BACK] = int(answer["status"] == "held_back")
         case Evict():
             answer = _evict(asked)
             done[Metric.PODS_EVICTED] = answer["evicted"]
@@ -92,51 +99,57 @@ def _uncordon(asked: Uncordon) -> dict[str, Any]:
 
 
 def _begin(asked: Begin) -> dict[str, Any]:
-    task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN, first=True)
+    task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN)
     step = task.scale_in(asked.step)
     ended = outcomes.get(task.table, asked.plan_id, step.step)
     if ended:
         if step.node:  # whoever wrote the outcome may have died before it let the node go
             leases.release_node(task.table, step.node, asked.plan_id, step.step)
-        return _given_up(f"the step has ended before: {ended.reason}")
-    if not step.node:
-        return _draining(0)  # an instance that never joined: there is nothing to drain
-    leases.drain(task.table, step.node, asked.plan_id, step.step)
+        return _begun("abandoned", reason=f"the step has ended before: {ended.reason}")
+    if not (step.node and leases.drains_for(task.table, step.node, asked.plan_id, step.step)):
+        tasks.check_fresh(task)  # one that has begun goes on, also when it waited long for its replacements
+    if step.node:
+        leases.drain(task.table, step.node, asked.plan_id, step.step)
+    coming, reason = replacements.of(task.table, task.plan, step)
+    if coming is Coming.WAITING:
+        return _begun("waiting", _POLL_S, reason)
+    if coming is Coming.FAILED:
+        return _not_begun(task, step, OutcomeStatus.NO_REPLACEMENT, reason)
+    return _cordoned(task, step)
+
+
+def _cordoned(task: tasks.Task, step: ScaleIn) -> dict[str, Any]:
     session = connect(partial(access, env()))
-    problem = _changed(session, task, step)
-    if not problem and nodes.cordon(session, step.node, asked.plan_id, clock.utcnow()) is None:
-        problem = "" if step.why in _NODE_MAY_BE_GONE else f"node {step.node} is gone"
-    if problem:
-        nodes.uncordon(session, step.node, asked.plan_id)  # an earlier try of this task may have come as far
-        _conclude(task, step, OutcomeStatus.CHANGED, problem)
-        return _given_up(problem)
-    return _draining(task.policy.drain.settle_s)
+    if problem := _changed(session, task, step):
+        return _not_begun(task, step, OutcomeStatus.CHANGED, problem, session)
+    if problem := removals.book(task.table, task.plan, step, task.policy.for_group(step.group).scale_in.limits):
+        return _not_begun(task, step, OutcomeStatus.HELD_BACK, problem, session)
+    if not step.node:
+        return _begun("draining")  # an instance that never joined: there is nothing to drain
+    node = nodes.cordon(session, step.node, task.plan.plan_id, clock.utcnow())
+    if node is None and step.why not in _NODE_MAY_BE_GONE:
+        return _not_begun(task, step, OutcomeStatus.CHANGED, f"node {step.node} is gone", session)
+    return _begun("draining", task.policy.drain.settle_s, volumes=node is not None and node.volumes)
 
 
 def _evict(asked: Evict) -> dict[str, Any]:
     task = tasks.begin(asked.cluster, asked.plan_id, tasks.Side.IN)
     step = task.scale_in(asked.step)
     if not step.node:
-        return _round("empty", 0, "no node of this instance ever joined")
+        return _told(Round(State.EMPTY, "no node of this instance ever joined"))
     leases.drain(task.table, step.node, asked.plan_id, step.step)
     if not step.group:
-        return _round("empty", 0, f"node {step.node} is in no group: EC2 is asked whether its instance is gone before it goes")
+        text = f"node {step.node} is in no group: EC2 is asked whether its instance is gone before it goes"
+        return _told(Round(State.EMPTY, text))
     session = connect(partial(access, env()))
     node = nodes.get(session, step.node)
     if node is None:
-        return _round("empty", 0, f"node {step.node} is gone, and its pods with it")
-    if node.cordon != asked.plan_id:
-        return _round("abandoned", 0, f"node {step.node} no longer carries our marker: somebody gave it back")
-    left = remaining(pods_on(session, step.node), step, task.policy.pods.priority_cutoff)
-    if left.strangers:
-        return _round("abandoned", 0, f"node {step.node} runs {named(left.strangers)}, which the plan did not know")
-    if not left.count:
-        return _round("empty", 0, f"no pod holds node {step.node}")
-    left_s = step.deadline_s - (clock.utcnow() - _since(node)).total_seconds()
-    if left_s <= 0:
-        return _deadline(step, left)
-    tried = [evict(session, pod, task.policy.drain.max_grace_s) for pod in left.now]
-    return _waiting(step, left, tried, left_s)
+        return _told(Round(State.EMPTY, f"node {step.node} is gone, and its pods with it"))
+    if node.cordon != asked.plan_id or not node.is_leaving:
+        return _told(Round(State.ABANDONED, f"node {step.node} is no longer cordoned by this plan: somebody gave it back"))
+    if problem := _kept_by(task, step, node):
+        return _told(Round(State.ABANDONED, problem))
+    return _told(rounds.evict_round(session, node, step, task.policy, asked.volumes))
 
 
 def _abandon(asked: Abandon) -> dict[str, Any]:
@@ -150,7 +163,10 @@ def _abandon(asked: Abandon) -> dict[str, Any]:
 
 
 def _changed(session: Session, task: tasks.Task, step: ScaleIn) -> str:
-    """Why the plan no longer holds for this node, "" when it does."""
+    """Why the plan no longer holds for this node or instance, "" when it does."""
+    if not step.node:
+        joined = nodes.by_instance(session, [step.instance_id], partial(_fleet, task))
+        return "".join(f"{step.instance_id} has joined after all, as node {node.name}" for node in joined.values())
     node = nodes.get(session, step.node)
     if node is None:
         return "" if step.why in _NODE_MAY_BE_GONE else f"node {step.node} is gone"
@@ -159,50 +175,47 @@ def _changed(session: Session, task: tasks.Task, step: ScaleIn) -> str:
         return f"node {step.node} is {instance} now, the plan meant {step.instance_id}"
     if node.unschedulable and not node.cordon:
         return f"node {step.node} was cordoned by somebody else"
-    strangers = remaining(pods_on(session, step.node), step, task.policy.pods.priority_cutoff).strangers
-    return f"node {step.node} runs {named(strangers)}, which the plan did not know" if strangers else ""
+    if problem := _kept_by(task, step, node):
+        return problem
+    return remaining(pods_on(session, step.node), step, task.policy.pods.priority_cutoff, clock.utcnow()).problem
+
+
+def _kept_by(task: tasks.Task, step: ScaleIn, node: nodes.LiveNode) -> str:
+    """What forbids it now, whatever the plan saw: the policy, an annotation, or that the node has come back."""
+    if step.group and task.policy.for_group(step.group).ignore:
+        return f"node {node.name} is in group {step.group}, which the policy ignores"
+    if step.why is Why.DEAD and node.ready:
+        return f"node {node.name} is Ready again"
+    found = [key for key, forbids in DO_NOT_REMOVE.items() if forbids(node.annotations.get(key, ""))]
+    return f"node {node.name} carries the annotation {found[0]}" if found and step.why in VOLUNTARY else ""
+
+
+def _fleet(task: tasks.Task) -> Iterable[NodeGroup]:
+    """As last seen, for nodes that do not say which instance they are."""
+    return snapshots.latest_fleet(task.table).groups
+
+
+def _not_begun(
+    task: tasks.Task, step: ScaleIn, status: OutcomeStatus, reason: str, session: Session | None = None
+) -> dict[str, Any]:
+    if session and step.node:
+        nodes.uncordon(session, step.node, task.plan.plan_id)  # an earlier try of this task may have come as far
+    _conclude(task, step, status, reason)
+    return _begun("held_back" if status is OutcomeStatus.HELD_BACK else "abandoned", reason=reason)
 
 
 def _conclude(task: tasks.Task, step: ScaleIn, status: OutcomeStatus, reason: str) -> None:
     """The outcome, unless the step has one; then the node is free for the next plan."""
     task.conclude(step, status, reason)
+    removals.cancel(task.table, task.plan, step)
     if step.node:
         leases.release_node(task.table, step.node, task.plan.plan_id, step.step)
 
 
-def _draining(settle_s: int) -> dict[str, Any]:
-    return {"status": "draining", "settle_s": settle_s, "reason": ""}
+def _begun(status: str, settle_s: int = 0, reason: str = "", volumes: bool = False) -> dict[str, Any]:
+    return {"status": status, "settle_s": settle_s, "volumes": volumes, "reason": reason}
 
 
-def _given_up(reason: str) -> dict[str, Any]:
-    return {"status": "abandoned", "settle_s": 0, "reason": reason}
-
-
-def _round(status: str, evicted: int, reason: str, wait_s: int = 0) -> dict[str, Any]:
-    return {"status": status, "wait_s": wait_s, "evicted": evicted, "reason": reason}
-
-
-def _deadline(step: ScaleIn, left: Remaining) -> dict[str, Any]:
-    pods = (*left.now, *left.leaving, *left.later)
-    text = f"after {step.deadline_s} s node {step.node} still runs {counted(len(pods))}: {named(pods)}"
-    if step.at_deadline == AtDeadline.FORCE:
-        logger.warning("drain forced", extra={"node": step.node, "pods": [pod.key for pod in pods]})
-        return _round("empty", 0, f"{text}; by policy the instance is ended with them on it")
-    return _round("deadline", 0, text)
-
-
-def _waiting(step: ScaleIn, left: Remaining, tried: list[Eviction], left_s: float) -> dict[str, Any]:
-    waits = [one for one in tried if one.verdict == Verdict.WAITING]
-    evicted = sum(1 for one in tried if one.verdict == Verdict.EVICTED)
-    text = f"node {step.node} still runs {counted(left.count)}"
-    if waits:
-        text += f"; {waits[0].pod} waits: {waits[0].reason}"
-    asked_s = max((one.wait_s for one in waits), default=0.0)
-    wait_s = int(max(1, min(max(asked_s, _ROUND_S), 3 * _ROUND_S, left_s)))
-    return _round("waiting", evicted, text, wait_s)
-
-
-def _since(node: nodes.LiveNode) -> datetime:
-    """When the drain began, which the taint says."""
-    values = [taint.get("value", "") for taint in node.taints if taint.get("key") == markers.LEAVING_TAINT]
-    return datetime.fromtimestamp(int(values[0]), UTC) if values and values[0].isdigit() else clock.utcnow()
+def _told(one: Round) -> dict[str, Any]:
+    figures = {"evicted": one.evicted, "wait_s": one.wait_s, "left_s": one.left_s}
+    return {"status": one.state.value, **figures, "reason": one.reason, "told": one.told}

@@ -4,6 +4,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from pydantic import Field
+
 from spillway.aws import tasks
 from spillway.aws.access import access
 from spillway.aws.table import leases
@@ -15,7 +17,7 @@ from spillway.telemetry import Metric, emit
 
 
 class Event(tasks.AskedOfStep):
-    pass
+    told: str = Field("", description="What `drain` answered: what was still on the node when its instance was ended")
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
@@ -26,6 +28,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     status = _remove(step, task.plan.created_at)
     text = "its Node object is deleted" if status == "removed" else "the name is another instance's, whose Node object stays"
     reason = f"node {step.node or step.instance_id}: instance {step.instance_id} has ended, {text}"
+    reason += f"; {asked.told}" if asked.told else ""
     task.conclude(step, OutcomeStatus.DONE, reason, nodes=1)
     if step.node:
         leases.release_node(task.table, step.node, asked.plan_id, step.step)

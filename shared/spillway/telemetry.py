@@ -56,6 +56,7 @@ class Metric(StrEnum):
     NODES_GIVEN_BACK = "NodesGivenBack"
     DRAINS_STARTED = "DrainsStarted"
     DRAINS_ABANDONED = "DrainsAbandoned"
+    REMOVALS_HELD_BACK = "RemovalsHeldBack"
     PODS_EVICTED = "PodsEvicted"
     INSTANCES_ENDED = "InstancesEnded"
     NODES_REMOVED = "NodesRemoved"

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from spillway.errors import ClusterForbidden, ClusterUnavailable
-from spillway.kube.evict import Verdict, evict, pods_on
+from spillway.kube.evict import Verdict, evict
+from spillway.kube.live_pods import pods_on
 from spillway.kube.session import Answer, Session
 from spillway_local.kube_api import Cluster
 from tests.kube.cluster import World, open_cluster

@@ -97,9 +97,8 @@ def begin(cluster: str, plan_id: str, side: Side, first: bool = False) -> Task:
     table = Table(env().table, cluster)
     task = Task(table, plans.get(table, plan_id), settings.policy(table)[0])
     check(task, side)
-    age_s = int((clock.utcnow() - task.plan.created_at).total_seconds())
-    if first and age_s > task.policy.max_snapshot_age_s:
-        raise PlanStale(plan_id, age_s, task.policy.max_snapshot_age_s)
+    if first:
+        check_fresh(task)
     return task
 
 
@@ -110,6 +109,13 @@ def undo(cluster: str, plan_id: str) -> Task:
     """
     table = Table(env().table, cluster)
     return Task(table, plans.get(table, plan_id), Policy())
+
+
+def check_fresh(task: Task) -> None:
+    """Raises PlanStale when the world may have become another since the plan was made."""
+    age_s = int((clock.utcnow() - task.plan.created_at).total_seconds())
+    if age_s > task.policy.max_snapshot_age_s:
+        raise PlanStale(task.plan.plan_id, age_s, task.policy.max_snapshot_age_s)
 
 
 def check(task: Task, side: Side) -> None:

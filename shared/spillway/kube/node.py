@@ -45,6 +45,8 @@ class _Status(fields.Part):
     allocatable: fields.Amounts | None = None
     conditions: list[fields.Condition] | None = None
     addresses: list[fields.NodeAddress] | None = None
+    volumes_attached: list[fields.Part] | None = None
+    volumes_in_use: list[str] | None = None
 
 
 class _Node(fields.Part):
@@ -58,7 +60,7 @@ _node = msgspec.json.Decoder(_Node)
 
 @dataclass(frozen=True)
 class LiveNode:
-    """A node as it is now, with what a write needs."""
+    """A node as it is now, with what a write needs. `volumes`: some are attached to it, or in use there."""
 
     name: str
     uid: str
@@ -71,6 +73,8 @@ class LiveNode:
     created: datetime | None = None  # by the API server's clock
     dns_names: tuple[str, ...] = ()  # as of model.cluster.Node
     allocatable: Mapping[str, str | int | float] = field(default_factory=dict)  # as the kubelet wrote it
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    volumes: bool = False
 
     def is_instance(self, instance_id: str, planned_at: datetime) -> bool:
         """Whether it is still the one that a plan meant. Where the node does not say, the plan knew it by its DNS name; then it
@@ -86,6 +90,11 @@ class LiveNode:
     @property
     def cordon(self) -> str:
         return markers.cordoned_by(self.labels, self.unschedulable)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Cordoned and tainted, as a drain leaves it until it is given back."""
+        return self.unschedulable and any(taint.get("key") == markers.LEAVING_TAINT for taint in self.taints)
 
 
 def _amount(name: str, text: str | int | float) -> int:
@@ -110,8 +119,7 @@ def cordon(session: Session, name: str, plan_id: str, at: datetime) -> LiveNode 
     """Cordons, taints and marks in one write, once for each plan. None when the node is gone."""
 
     def patch(node: LiveNode) -> dict[str, Any] | None:
-        tainted = any(taint.get("key") == markers.LEAVING_TAINT for taint in node.taints)
-        if node.cordon == plan_id and node.unschedulable and tainted:
+        if node.cordon == plan_id and node.is_leaving:
             return None
         leaving = {"key": markers.LEAVING_TAINT, "value": str(int(at.timestamp())), "effect": "NoSchedule"}
         load_balancers = {} if markers.NO_LOAD_BALANCER in node.labels else {markers.NO_LOAD_BALANCER: markers.OURS}
@@ -236,4 +244,6 @@ def _of(raw: _Node) -> LiveNode:
         machine=identity.machine,
         created=raw.metadata.creation_timestamp,
         dns_names=identity.dns_names,
+        annotations=raw.metadata.annotations or {},
+        volumes=bool(status.volumes_attached or status.volumes_in_use),
     )

@@ -120,8 +120,17 @@ class Notice(Model, frozen=True):
     ends_at: datetime | None = None
 
 
+class Removal(Model, frozen=True):
+    """A removal that a plan's step began at `at`, and has not given up."""
+
+    plan_id: str
+    step: int
+    at: datetime
+
+
 class Memory(Model, frozen=True):
-    """Everything, sorted by key. `vanished` names nodes that went within a minute of joining while their instance lives."""
+    """Everything, sorted by key. `vanished` names nodes that went within a minute of joining while their instance lives;
+    `removals` are those of the last hour."""
 
     nodes: tuple[NodeMemory, ...] = ()
     unavailable: tuple[Unavailable, ...] = ()
@@ -130,4 +139,5 @@ class Memory(Model, frozen=True):
     vanished: tuple[str, ...] = ()
     templates: tuple[LearnedTemplate, ...] = ()
     notices: tuple[Notice, ...] = ()
+    removals: tuple[Removal, ...] = ()
     schema_version: int = SCHEMA_VERSION

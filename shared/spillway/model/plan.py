@@ -51,6 +51,10 @@ class Why(StrEnum):
     VANISHED = "vanished"
 
 
+GOES_ANYWAY = (Why.INTERRUPTED, Why.VANISHED)
+"""Not our choice: no cap on removals holds what AWS takes, or has taken."""
+
+
 class Eviction(Model, frozen=True, omit_defaults=False):
     """Pods of a lower tier are evicted first; a tier starts when the one before is gone."""
 
@@ -166,6 +170,7 @@ class OutcomeStatus(StrEnum):
     UNSERVED = "unserved"  # every fallback was refused
     ABANDONED = "abandoned"  # the drain was given up and left no trace
     NO_REPLACEMENT = "no_replacement"
+    HELD_BACK = "held_back"  # a limit on removals
     STOPPED = "stopped"  # the switch was thrown
     FAILED = "failed"
 

@@ -219,6 +219,16 @@ class ClusterMinimum(_Section):
     memory: Quantity | None = None
 
 
+class RemovalLimits(_Section):
+    """How many nodes we take away at most, as a brake on what a wrong view or a wrong policy can do; null is no limit.
+
+    All nodes of the cluster are counted together. What AWS takes counts, and is not held back.
+    """
+
+    nodes_per_plan: PositiveInt | None = None
+    nodes_per_hour: PositiveInt | None = None
+
+
 class ScaleInPolicy(_Section):
     enabled: bool = True
     idle_s: Seconds = Field(600, description="An empty node goes after this")
@@ -226,6 +236,7 @@ class ScaleInPolicy(_Section):
     utilisation_threshold: float = Field(0.5, ge=0, le=1)
     consolidation: Consolidation = Consolidation.EMPTY_AND_UNDERUTILISED
     budgets: tuple[Budget, ...] = (Budget(nodes="10%"),)
+    limits: RemovalLimits = RemovalLimits()
     cluster_minimum: ClusterMinimum = ClusterMinimum()
     respect_protection: bool = Field(False, description="True: instances protected from scale in are never ended by us")
     max_age_s: PositiveInt | None = None

@@ -55,6 +55,7 @@ class Code(StrEnum):
     DRAINING = "draining"
     LEAVING = "leaving"
     BUDGET = "budget"
+    REMOVAL_LIMIT = "removal_limit"
     STALE_VIEW = "stale_view"
     DISABLED = "disabled"
     PROTECTED = "protected"

@@ -21,6 +21,7 @@ WATCH_LEASE = "LEASE#watch"
 WAIT = "WAIT#"
 TEMPLATE = "TEMPLATE#"
 NOTICE = "NOTICE#"
+REMOVAL = "REMOVAL#"
 
 TTL = "ttl"
 """The attribute that DynamoDB's time to live reads, in epoch seconds; in expressions `#ttl`, since the word is reserved."""
@@ -91,6 +92,11 @@ def template(region: str, group: str, instance_type: str) -> str:
 
 def notice(region: str, subject: str) -> str:
     return f"{NOTICE}{region}#{subject}"
+
+
+def removal(moment: str, plan_id: str, step: int) -> str:
+    """`moment` is the plan's, in ISO format: what was planned an hour ago is found without reading what is older."""
+    return f"{REMOVAL}{moment}#{plan_id}#{step}"
 
 
 def policy(version: str) -> str:

@@ -79,6 +79,11 @@ def drain(table: Table, name: str, plan_id: str, step: int) -> Lease:
     return node(table, name, plan_id, step, clock.utcnow() + timedelta(seconds=DRAIN_LEASE_S))
 
 
+def drains_for(table: Table, name: str, plan_id: str, step: int) -> bool:
+    """Whether the step has the node already."""
+    return (table.get(keys.node_lease(name)) or {}).get("holder") == f"{plan_id}#{step}"
+
+
 def release(table: Table, lease: Lease) -> None:
     """Does nothing when the lease is no longer ours. The token stays, so that it never counts from one again."""
     try:

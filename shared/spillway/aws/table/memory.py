@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import msgspec
 
-from spillway.aws.table import keys, leases, notices, requests
+from spillway.aws.table import keys, leases, notices, removals, requests
 from spillway.aws.table.store import Conflict, Table, condition, expiry
 from spillway.model.base import decode, encode
 from spillway.model.memory import LearnedTemplate, Memory, NodeMemory, OpenRequest, Unavailable
@@ -41,6 +41,7 @@ def load(table: Table, is_running: Callable[[str], bool]) -> Memory:
         drains=tuple(msgspec.structs.replace(one, orphan=one.orphan or is_orphan(one.plan_id)) for one in leases.drains(table)),
         templates=tuple(decode(item["body"], LearnedTemplate) for item in table.query(keys.TEMPLATE)),
         notices=tuple(notices.known(table)),
+        removals=tuple(removals.recent(table)),
     )
 
 

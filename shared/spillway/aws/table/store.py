@@ -22,6 +22,7 @@ from spillway.aws.table import keys
 from spillway.env import env
 
 Item = dict[str, Any]
+_LAST = "\U0010ffff"  # sorts behind whatever follows a prefix
 _PAGE_OF_WRITES = 25  # BatchWriteItem takes no more
 _PAGE_OF_READS = 100  # nor BatchGetItem
 
@@ -94,13 +95,13 @@ class Table:
                 wanted = answer.get("UnprocessedKeys")
         return found
 
-    def query(self, prefix: str, newest_first: bool = False, limit: int | None = None) -> Iterator[Item]:
-        """The cluster's items whose `sk` begins with `prefix`, in the order of `sk`."""
+    def query(self, prefix: str, newest_first: bool = False, limit: int | None = None, since: str = "") -> Iterator[Item]:
+        """The cluster's items whose `sk` begins with `prefix`, in the order of `sk`, from `prefix` + `since` on."""
         with self._client("Query") as dynamodb:
             pages = dynamodb.get_paginator("query").paginate(
                 TableName=self.name,
-                KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
-                ExpressionAttributeValues=_plain({":pk": self.pk, ":sk": prefix}),
+                KeyConditionExpression="pk = :pk AND sk BETWEEN :first AND :last",
+                ExpressionAttributeValues=_plain({":pk": self.pk, ":first": prefix + since, ":last": prefix + _LAST}),
                 ConsistentRead=True,
                 ScanIndexForward=not newest_first,
                 PaginationConfig={"MaxItems": limit} if limit else {},
