@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+import yaml
 
 from spillway import clock
 from spillway.aws.table import Table, plans, snapshots
@@ -22,6 +23,8 @@ from spillway_local.kube_api import Cluster, FakeCluster
 from tests.kube.objects import Object
 from tests.workflow.world import CLUSTER, HOME, NOW, open_world
 
+ROLE, BINDING = yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text(encoding="utf-8"))
+"""What Spillway may do in the cluster, as it is shipped."""
 WHY = Reason(code=Code.EMPTY, text="node n1 has had no work for 600 s")
 
 

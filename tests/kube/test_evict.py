@@ -94,7 +94,10 @@ def test_a_budget_that_allows_none_makes_it_wait_and_says_so(world: World):
     answer = evict(world.session, only(world), 600)
 
     assert (answer.verdict, answer.wait_s) == (Verdict.WAITING, 10)
-    assert answer.reason == "Cannot evict pod as it would violate the pod's disruption budget."
+    assert answer.reason == (
+        "Cannot evict pod as it would violate the pod's disruption budget. "
+        "The disruption budget web needs 1 healthy pods and has 1 currently"
+    )
     assert world.waits == []
     assert not only(world).deleting
 
@@ -130,13 +133,13 @@ def test_two_budgets_over_one_pod_make_it_wait_with_that_reason(world: World):
 
     answer = evict(world.session, only(world), 600)
 
-    assert (answer.verdict, answer.wait_s) == (Verdict.WAITING, 10)
+    assert (answer.verdict, answer.wait_s) == (Verdict.HELD, 10)
     assert "more than one PodDisruptionBudget" in answer.reason
     assert world.api.requests["create", "pods/eviction"] == 1
     assert not only(world).deleting
 
 
-@pytest.mark.parametrize(("status", "after", "wait_s"), [(429, 25, 25), (429, None, 10), (500, None, 10)])
+@pytest.mark.parametrize(("status", "after", "wait_s"), [(429, 25, 25), (429, None, 10), (500, None, 10), (504, 10, 10)])
 def test_a_refusal_says_when_to_ask_again(world: World, status: int, after: int | None, wait_s: int):
     world.api.add(running("a"))
     world.api.fail("create", "pods/eviction", status, retry_after=after)

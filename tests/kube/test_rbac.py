@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import urllib3
-import yaml
 
 from spillway.errors import ClusterForbidden
 from spillway.kube import session as sessions
@@ -20,10 +19,9 @@ from spillway_local.handlers import ROOT
 from spillway_local.kube_api import Cluster, FakeCluster
 from spillway_local.kube_api.kinds import Kind, Kinds
 from tests.kube import apis
-from tests.kube.handlers import World, handlers_on, scale_in
+from tests.kube.handlers import BINDING, ROLE, World, handlers_on, scale_in
 from tests.kube.objects import node, pod
 
-ROLE, BINDING = yaml.safe_load_all((ROOT / "deploy" / "rbac.yaml").read_text())
 LETS_IN = ("system:discovery", "system:public-info-viewer")  # Kubernetes' own bindings, for everybody
 RULES = [rule for rule in ROLE["rules"] if "resources" in rule]
 
