@@ -20,6 +20,7 @@ from spillway.errors import EventError, NotFound
 from spillway.model.memory import Memory
 from spillway.model.plan import Plan
 from spillway.model.policy import Mode, Policy
+from spillway.model.reason import Code
 from spillway.planner import clocks, unavailable
 from spillway.telemetry import Metric, emit, logger
 
@@ -138,4 +139,5 @@ def _figures(tick: Tick, seconds: float) -> dict[Metric, float]:
         Metric.PRICE_PER_HOUR: summary.price_usd_h_after if summary else 0,
         Metric.NODES_VANISHED: tick.vanished,
         Metric.BREAKERS_OPEN: tick.breakers,
+        Metric.REMOVALS_HELD_BACK: sum(kept.reason.code is Code.REMOVAL_LIMIT for kept in tick.plan.kept) if tick.plan else 0,
     }

@@ -15,6 +15,7 @@ WITHOUT_RESOURCE = {
     "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeInstanceRefreshes",
     "autoscaling:DescribeLaunchConfigurations",
+    "autoscaling:DescribeLifecycleHooks",
     "autoscaling:DescribePolicies",
     "autoscaling:DescribeScalingActivities",
     "autoscaling:DescribeScheduledActions",

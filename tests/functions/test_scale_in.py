@@ -7,11 +7,13 @@ import pytest
 
 from spillway.aws import clients
 from spillway.aws.scaling import group as groups
-from spillway.aws.table import leases, notices, outcomes, settings
+from spillway.aws.table import leases, notices, outcomes, settings, snapshots
 from spillway.errors import EventError, LeaseHeld, NotFound, PlanStale, Stopped
+from spillway.model.fleet import FleetSnapshot, NodeGroup
+from spillway.model.group_state import InstanceRefresh, ManagedNodeGroup
 from spillway.model.memory import Notice, Told
 from spillway.model.plan import Why
-from tests.workflow.world import HOME, REFUSE_S, World, grow, leave, lower, open_world
+from tests.workflow.world import CLUSTER, HOME, REFUSE_S, World, grow, leave, lower, open_world
 
 
 @pytest.fixture
@@ -32,6 +34,7 @@ def give_back(world: World, *steps: int) -> Any:
     return world.call("scale_in", action="give_back", region=HOME, steps=list(steps))["given_back"]
 
 
+@pytest.mark.feature("EX-08")
 def test_ends_the_instance_and_lowers_desired_by_one(world: World) -> None:
     world.group(desired=3)
     gone, *rest = world.members()
@@ -45,6 +48,8 @@ def test_ends_the_instance_and_lowers_desired_by_one(world: World) -> None:
     assert world.members() == rest
 
 
+@pytest.mark.feature("EX-08")
+@pytest.mark.feature("EX-10")
 def test_an_instance_that_is_ending_is_not_ended_again(world: World) -> None:
     """FC-38: each further call would lower desired once more."""
     world.group(desired=3)
@@ -57,6 +62,7 @@ def test_an_instance_that_is_ending_is_not_ended_again(world: World) -> None:
     assert world.desired() == 2
 
 
+@pytest.mark.feature("EX-08")
 def test_a_group_at_its_minimum_keeps_the_instance(world: World) -> None:
     world.group(desired=2, low=2)
     world.plan(leave(1, world.members()[0]))
@@ -92,6 +98,7 @@ def test_what_aws_takes_in_any_case_is_ended_and_replaced_where_the_group_is_at_
     assert list(notices.known(world.table)) == [], "its group replaces it"
 
 
+@pytest.mark.feature("EX-08")
 def test_the_policys_minimum_holds_too(world: World) -> None:
     world.group(desired=2)
     world.policy(groups={"a": {"min": 2}})
@@ -101,6 +108,7 @@ def test_the_policys_minimum_holds_too(world: World) -> None:
     assert world.desired() == 2
 
 
+@pytest.mark.feature("EX-08")
 def test_another_hand_that_took_the_group_to_its_minimum_meanwhile_is_no_error(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +127,7 @@ def test_another_hand_that_took_the_group_to_its_minimum_meanwhile_is_no_error(
     assert "minSize (2)" in answer["reason"]
 
 
+@pytest.mark.feature("SI-17")
 def test_a_protected_instance_is_ended_unless_the_policy_respects_it(world: World) -> None:
     world.group(desired=2)
     first, second = world.members()
@@ -132,6 +141,7 @@ def test_a_protected_instance_is_ended_unless_the_policy_respects_it(world: Worl
     assert terminate(world, 2)["status"] == "refused"
 
 
+@pytest.mark.feature("SI-16")
 def test_an_instance_that_somebody_detached_is_left_alone(world: World) -> None:
     world.group(desired=2)
     first = world.members()[0]
@@ -358,3 +368,116 @@ def test_an_unknown_step_is_not_found(world: World) -> None:
 
 def raises(*args: object) -> None:
     raise RuntimeError("the runtime was killed")
+
+
+class TestHooks:
+    def hook(self, world: World, name: str, timeout_s: int = 3600, transition: str = "EC2_INSTANCE_TERMINATING") -> None:
+        clients.client("autoscaling", HOME).put_lifecycle_hook(
+            AutoScalingGroupName="a", LifecycleHookName=name, LifecycleTransition=f"autoscaling:{transition}",
+            HeartbeatTimeout=timeout_s, DefaultResult="CONTINUE",
+        )  # fmt: skip
+
+    def held(self, world: World, *hooks: str) -> str:
+        """An instance that these hold, ended by us."""
+        world.group(desired=3)
+        for name in hooks:
+            self.hook(world, name)
+        gone = world.members()[0]
+        world.plan(leave(1, gone))
+        terminate(world)
+        world.clock.pass_s(60)
+        return gone
+
+    @pytest.mark.feature("EX-08")
+    @pytest.mark.feature("EX-10")
+    def test_an_instance_that_a_hook_holds_is_not_ended_again(self, world: World) -> None:
+        """FC-38: desired would go down with each call."""
+        self.held(world, "ship-logs")
+        assert [terminate(world)["status"] for _ in range(3)] == ["ending"] * 3
+        assert (world.desired(), len(world.members())) == (2, 3)
+
+    @pytest.mark.feature("EX-08")
+    def test_a_hook_that_waits_for_the_drain_alone_is_completed(self, world: World) -> None:
+        gone = self.held(world, "spillway-drain")
+        self.hook(world, "spillway-launch", transition="EC2_INSTANCE_LAUNCHING")
+
+        assert confirm(world)["reason"] == f"{gone} is Terminating:Wait"
+        world.clock.pass_s(31)
+        assert confirm(world)["status"] == "gone"
+
+    @pytest.mark.feature("EX-08")
+    def test_somebody_elses_hook_is_waited_for_and_named(self, world: World) -> None:
+        gone = self.held(world, "spillway", "ship-logs")
+
+        for _ in range(2):
+            answer = confirm(world)
+            assert (answer["status"], answer["reason"]) == ("ending", f"{gone} is Terminating:Wait, held by ship-logs")
+        world.clock.pass_s(3600)
+        world.clock.pass_s(31)
+        assert confirm(world)["status"] == "gone"
+
+    @pytest.mark.feature("EX-08")
+    def test_the_policy_names_which_hooks_those_are(self, world: World) -> None:
+        self.held(world, "nth-drain")
+        world.policy(drain={"complete_hooks": ["nth-*"]})
+        confirm(world)
+        world.clock.pass_s(31)
+        assert confirm(world)["status"] == "gone"
+
+    @pytest.mark.feature("EX-08")
+    def test_an_instance_that_never_joined_is_let_go_as_well(self, world: World) -> None:
+        world.group(desired=3)
+        self.hook(world, "spillway-drain")
+        world.plan(leave(1, world.members()[0], node="", why=Why.UNREGISTERED))
+        assert terminate(world)["status"] == "ending"
+        confirm(world)
+        world.clock.pass_s(31)
+        assert confirm(world)["status"] == "gone"
+        assert world.desired() == 2
+
+    def test_a_broken_policy_holds_no_instance(self, world: World) -> None:
+        self.held(world, "spillway")
+        world.table.put("POLICY#99999999", {"body": '{"mode": "sideways"}'})
+        confirm(world)
+        world.clock.pass_s(31)
+        assert confirm(world)["status"] == "gone"
+
+
+class TestWhatHasBegunSince:
+    """The newest view of the fleet is asked once more before the instance ends."""
+
+    def known(self, world: World, **fields: Any) -> None:
+        world.group(desired=3)
+        world.plan(leave(1, world.members()[0]))
+        group = NodeGroup(region=HOME, name="a", min_size=0, max_size=10, desired=3, **fields)
+        snapshots.store_fleet(
+            world.table, FleetSnapshot(cluster=CLUSTER, home_region=HOME, taken_at=world.clock.now, groups=(group,))
+        )
+
+    @pytest.mark.feature("SI-17")
+    @pytest.mark.parametrize(
+        ("fields", "text"),
+        [
+            ({"refresh": InstanceRefresh(id="r1", status="InProgress", percent=40)}, "an instance refresh (r1) is InProgress"),
+            ({"managed": ManagedNodeGroup(name="ng", status="UPDATING")}, "EKS node group ng is UPDATING"),
+        ],
+    )
+    def test_a_group_that_somebody_changes_as_a_whole_is_left_alone(
+        self, world: World, fields: dict[str, Any], text: str
+    ) -> None:
+        self.known(world, **fields)
+
+        answer = terminate(world)
+        assert (answer["status"], world.desired()) == ("refused", 3)
+        assert answer["reason"].startswith(f"group us-east-1/a is left alone: {text}")
+
+    @pytest.mark.feature("SI-17")
+    def test_once_it_is_done_the_instance_ends(self, world: World) -> None:
+        self.known(world, managed=ManagedNodeGroup(name="ng", status="ACTIVE"))
+        assert terminate(world)["status"] == "ending"
+
+    @pytest.mark.feature("SI-16")
+    def test_a_group_that_the_policy_ignores_by_now_is_left_alone(self, world: World) -> None:
+        self.known(world)
+        world.policy(groups={"a": {"ignore": True}})
+        assert (terminate(world)["reason"], world.desired()) == ("group us-east-1/a is one that the policy ignores", 3)

@@ -106,14 +106,61 @@ def test_a_region_that_only_fallbacks_name_has_a_loop_of_its_own(workflow: Workf
     assert trace.keys() == ["verify_instances.check"]
 
 
+@pytest.mark.feature("EX-14")
 def test_a_drain_waits_as_long_as_the_task_says(workflow: Workflow) -> None:
-    waiting = {"status": "waiting", "wait_s": 30, "evicted": 1, "reason": "2 pods left"}
+    waiting = {"status": "waiting", "wait_s": 30, "left_s": 3000, "evicted": 1, "reason": "2 pods left"}
     answers = {"drain.evict": [*[waiting] * 100, QUIET["drain.evict"]]}
     trace = workflow.run(only(drains=INPUT["drains"]), answers)
 
     assert trace.status == "SUCCEEDED"
     waits = [max(30, min(5 * n, 120)) for n in range(1, 101)]  # longer after many rounds
     assert trace.took_s == QUIET["drain.begin"]["settle_s"] + sum(waits) + QUIET["scale_in.terminate"]["wait_s"]
+
+
+@pytest.mark.feature("EX-07")
+def test_no_wait_of_a_drain_goes_past_its_deadline(workflow: Workflow) -> None:
+    """Long waits after many rounds would else outlast what AWS leaves of an interrupted instance."""
+    waiting = {"status": "waiting", "wait_s": 10, "left_s": 12, "evicted": 0, "reason": "a budget holds it"}
+    trace = workflow.run(only(drains=INPUT["drains"]), {"drain.evict": [*[waiting] * 20, QUIET["drain.evict"]]})
+
+    assert trace.took_s == 5 + 10 + 10 + 18 * 12 + QUIET["scale_in.terminate"]["wait_s"]
+
+
+REPLACED_LATER = {"status": "waiting", "settle_s": 15, "volumes": False, "reason": "step 2 is not Ready"}
+
+
+@pytest.mark.feature("EX-07")
+def test_a_drain_begins_when_its_replacements_are_ready(workflow: Workflow) -> None:
+    trace = workflow.run(only(drains=INPUT["drains"]), {"drain.begin": [*[REPLACED_LATER] * 5, QUIET["drain.begin"]]})
+
+    assert trace.keys()[:7] == ["drain.begin"] * 6 + ["drain.evict"]
+    assert trace.events("drain.begin") == [{"action": "begin", "cluster": "prod", "plan_id": "p1", "step": 5}] * 6
+    assert trace.took_s == 15 * 3 + 20 + 25 + 5 + QUIET["scale_in.terminate"]["wait_s"]
+
+
+@pytest.mark.feature("EX-07")
+def test_what_was_left_on_a_node_reaches_its_outcome(workflow: Workflow) -> None:
+    forced = {**QUIET["drain.evict"], "told": "after 60 s node n1 still runs 1 pod"}
+    trace = workflow.run(
+        only(drains=INPUT["drains"]), {"drain.begin": {**QUIET["drain.begin"], "volumes": True}, "drain.evict": forced}
+    )
+
+    assert trace.events("drain.evict")[0]["volumes"] is True
+    assert trace.events("remove_node")[0]["told"] == "after 60 s node n1 still runs 1 pod"
+
+
+@pytest.mark.feature("OP-09")
+def test_functions_of_the_release_before_answer_less_and_are_understood(workflow: Workflow) -> None:
+    before = {
+        "drain.begin": {"status": "draining", "settle_s": 5, "reason": ""},
+        "drain.evict": [
+            {"status": "waiting", "wait_s": 10, "evicted": 1, "reason": ""},
+            {"status": "empty", "wait_s": 0, "evicted": 0, "reason": ""},
+        ],
+    }  # fmt: skip
+    trace = workflow.run(only(drains=INPUT["drains"]), before)
+    assert trace.keys()[-1] == "remove_node"
+    assert not trace.caught
 
 
 @pytest.mark.parametrize("status", ["deadline", "abandoned"])
@@ -217,7 +264,8 @@ FORKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         dict(INPUT),
         {
             "verify_instances.check": [{**MORE, "unready": 1, "spill": SPILL}, MORE, DONE],
-            "drain.evict": [{"status": "waiting", "wait_s": 10, "evicted": 1, "reason": ""}, QUIET["drain.evict"]],
+            "drain.begin": [REPLACED_LATER, QUIET["drain.begin"]],
+            "drain.evict": [{**QUIET["drain.evict"], "status": "waiting", "wait_s": 10, "left_s": 60}, QUIET["drain.evict"]],
             "scale_in.confirm": [{"status": "ending", "reason": "", "wait_s": 15}, QUIET["scale_in.confirm"]],
         },
     ),
@@ -332,7 +380,7 @@ def test_no_payload_on_the_way_is_large(workflow: Workflow) -> None:
 
 def test_drains_that_all_wait_for_an_hour_fit_the_history(workflow: Workflow) -> None:
     """Twenty drains held by budgets, whose instances are then held by a lifecycle hook for an hour: measured by one."""
-    waiting = {"status": "waiting", "wait_s": 10, "evicted": 0, "reason": "a budget holds it"}
+    waiting = {"status": "waiting", "wait_s": 10, "left_s": 3600, "evicted": 0, "reason": "a budget holds it"}
     ending = {"status": "ending", "reason": "", "wait_s": 15}
     empty = len(workflow.run(only()).history)
     trace = workflow.run(only(drains=INPUT["drains"]), {

@@ -15,7 +15,7 @@ from moto.core.responses import ActionResult
 from spillway_local.emulator import activities, offers
 from spillway_local.emulator.activities import Activity
 from spillway_local.emulator.launches import TERMINATING, Launches
-from spillway_local.emulator.patching import Patch, patched
+from spillway_local.emulator.patching import Addition, Patch, added, patched
 
 PAGE = 100  # of DescribeScalingActivities
 
@@ -36,6 +36,9 @@ def autoscaling(launches: Launches) -> Iterator[None]:
     def terminate(backend: Any, instance_id: str, decrement: bool) -> Activity:
         return _terminate(launches, backend, instance_id, decrement)
 
+    def complete_hook(response: Any) -> ActionResult:
+        return _complete_hook(launches, response)
+
     def describe_activities(response: Any) -> ActionResult:
         return _describe_activities(launches, response)
 
@@ -45,7 +48,7 @@ def autoscaling(launches: Launches) -> Iterator[None]:
         Patch(AutoScalingBackend, "terminate_instance", terminate),
         Patch(AutoScalingBackend, "notify_terminate_instances", ended_elsewhere),
         Patch(AutoScalingResponse, "describe_scaling_activities", describe_activities),
-    ]):  # fmt: skip
+    ]), added([Addition(AutoScalingResponse, "complete_lifecycle_action", complete_hook)]):  # fmt: skip
         yield
 
 
@@ -62,7 +65,7 @@ def _set_desired(backend: Any, name: str, desired: int) -> None:
 
 def _terminate(launches: Launches, backend: Any, instance_id: str, decrement: bool) -> Activity:
     group, state = _member(backend, instance_id)
-    if state.lifecycle_state != TERMINATING and decrement:
+    if not state.lifecycle_state.startswith(TERMINATING) and decrement:
         weight = offers.weight(group, state)
         if group.desired_capacity - weight < group.min_size:
             raise ValidationError(
@@ -74,6 +77,15 @@ def _terminate(launches: Launches, backend: Any, instance_id: str, decrement: bo
     activity = launches.end(group, state, activities.taken_by_user(launches.clock.now()))
     launches.settle(group)
     return activity
+
+
+def _complete_hook(launches: Launches, response: Any) -> ActionResult:
+    asked = response._get_param
+    _group(response.autoscaling_backend, asked("AutoScalingGroupName"))
+    group, state = _member(response.autoscaling_backend, asked("InstanceId"))
+    if not launches.release(group, state, asked("LifecycleHookName")):
+        raise ValidationError(f"No active Lifecycle Action found with instance ID {state.instance.id}")
+    return ActionResult({})
 
 
 def _describe_activities(launches: Launches, response: Any) -> ActionResult:

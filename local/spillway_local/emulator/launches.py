@@ -7,6 +7,7 @@ activity some seconds later, and the group tries again for as long as it wants m
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -14,7 +15,7 @@ from moto.autoscaling.models import InstanceState
 from moto.ec2.models.instances import InstanceState as MachineState
 
 from spillway_local.clock import Timer, VirtualClock
-from spillway_local.emulator import activities, offers
+from spillway_local.emulator import activities, hooks, offers
 from spillway_local.emulator.activities import FAILED, SUCCESSFUL, Activity, ActivityLog
 from spillway_local.emulator.pools import Offer, Pools
 
@@ -71,17 +72,31 @@ class Launches:
         self._add(group, InstanceState(machine, IN_SERVICE, **fields))
 
     def end(self, group: Any, state: Any, cause: str) -> Activity:
-        """Begins to end an instance; a second call gives the activity that is under way."""
-        if state.lifecycle_state == TERMINATING:
+        """Begins to end an instance, which its lifecycle hooks may hold; a second call gives the activity that is under way."""
+        if state.lifecycle_state.startswith(TERMINATING):
             return state.ending  # type: ignore[no-any-return]
-        machine, now = state.instance, self.clock.now()
-        state.lifecycle_state, machine._state = TERMINATING, MachineState(*_ENDING)
-        description = f"Terminating EC2 instance: {machine.id}"
-        state.ending = self.log.begin(group, now, description, cause, state.availability_zone)
-        self._tell_state(group, machine)
-        self.ending(group, machine)
-        self.clock.call_in(self.timing.end_s, lambda: self._gone(group, state))
+        description = f"Terminating EC2 instance: {state.instance.id}"
+        state.ending = self.log.begin(group, self.clock.now(), description, cause, state.availability_zone)
+        state.lifecycle_state, state.held_by = f"{TERMINATING}:Wait", set()
+        for hook in hooks.termination(group):
+            state.held_by.add(hook.name)
+            self.clock.call_in(hook.heartbeat_timeout, partial(self._time_over, group, state, hook.name))
+        if not state.held_by:
+            self._shut_down(group, state)
         return state.ending  # type: ignore[no-any-return]
+
+    def _time_over(self, group: Any, state: Any, hook: str) -> None:
+        self.release(group, state, hook)
+
+    def release(self, group: Any, state: Any, hook: str) -> bool:
+        """The hook holds the instance no longer; False when it did not."""
+        with self.lock:
+            if hook not in state.held_by:
+                return False
+            state.held_by.remove(hook)
+            if not state.held_by:
+                self._shut_down(group, state)
+            return True
 
     def lose(self, group: Any, state: Any) -> None:
         """The machine is gone from one moment to the next; the group finds out and launches another."""
@@ -178,6 +193,12 @@ class Launches:
             if surplus >= 0:
                 have = len(members(group))
                 self.end(group, state, activities.shrunk(self.clock.now(), have, have - 1))
+
+    def _shut_down(self, group: Any, state: Any) -> None:
+        state.lifecycle_state, state.instance._state = TERMINATING, MachineState(*_ENDING)
+        self._tell_state(group, state.instance)
+        self.ending(group, state.instance)
+        self.clock.call_in(self.timing.end_s, lambda: self._gone(group, state))
 
     def _gone(self, group: Any, state: Any) -> None:
         with self.lock:

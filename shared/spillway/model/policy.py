@@ -249,6 +249,9 @@ class DrainPolicy(_Section):
     max_grace_s: Seconds = Field(600, description="A pod's longer grace is cut to this")
     deadline_s: PositiveInt = 3600
     at_deadline: AtDeadline = AtDeadline.GIVE_UP
+    complete_hooks: tuple[str, ...] = Field(
+        ("spillway*",), description="Names or globs of termination lifecycle hooks that wait for nothing but the drain"
+    )
 
 
 class Interruptions(_Section):

@@ -1,6 +1,6 @@
 """Nodes whose instance AWS is going to take: they are emptied before, while their pods can still leave in order."""
 
-from spillway.model.plan import ScaleIn, Why
+from spillway.model.plan import AtDeadline, ScaleIn, Why
 from spillway.model.policy import Mode
 from spillway.model.reason import Code, Reason
 from spillway.planner.view import LiveNode, View
@@ -16,7 +16,7 @@ def is_interrupted(view: View, live: LiveNode) -> bool:
 
 
 def removal(view: View, live: LiveNode, step: int) -> ScaleIn:
-    """The drain's deadline is the end of the instance, where the policy's is later."""
+    """The drain's deadline is the end of the instance, where the policy's is later: then the node is not given back."""
     machine, group, ends_at = live.node.machine, live.group, live.ends_at
     if machine is None or group is None or ends_at is None:
         raise ValueError(f"node {live.node.name} is not interrupted")
@@ -30,6 +30,6 @@ def removal(view: View, live: LiveNode, step: int) -> ScaleIn:
         instance_id=machine.instance_id,
         why=Why.INTERRUPTED,
         deadline_s=min(view.policy.drain.deadline_s, left_s),
-        at_deadline=view.policy.drain.at_deadline,
+        at_deadline=AtDeadline.FORCE if left_s <= view.policy.drain.deadline_s else view.policy.drain.at_deadline,
         reason=Reason(code=Code.LEAVING, text=text),
     )

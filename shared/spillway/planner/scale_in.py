@@ -176,7 +176,7 @@ class Shrink:
 
     def _uncordon_orphans(self) -> None:
         """Nodes that we cordoned and that neither go nor are drained are given back to the scheduler."""
-        waits = (Code.BUDGET, Code.STALE_VIEW, Code.REGION_UNKNOWN)
+        waits = (Code.BUDGET, Code.REMOVAL_LIMIT, Code.STALE_VIEW, Code.REGION_UNKNOWN)
         found: dict[str, list[str]] = defaultdict(list)
         if not self.view.may_grow:
             return

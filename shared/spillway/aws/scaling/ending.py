@@ -1,18 +1,24 @@
 """Ending a drained node's instance: by id, once, with decrement, and only while the group may shrink."""
 
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from spillway import clock
 from spillway.aws import clients
-from spillway.aws.scaling import group
+from spillway.aws.scaling import following, group
 from spillway.aws.scaling.group import GroupNow, Rejected
-from spillway.aws.table import leases, notices
+from spillway.aws.table import leases, notices, settings
 from spillway.aws.tasks import Task
+from spillway.errors import PolicyError
 from spillway.model.fleet import Instance
 from spillway.model.memory import Notice, Told
 from spillway.model.plan import ScaleIn, Why
+from spillway.model.policy import Policy
+from spillway.planner import ownership
 
+_HELD = "Terminating:Wait"  # by lifecycle hooks, each for an hour unless it says otherwise
 _GONE = ("terminated", "")  # "": EC2 no longer knows the id
 _STOPPED = ("stopping", "stopped")  # a warm pool that takes instances back ends none of them
 
@@ -62,9 +68,31 @@ def confirm(task: Task, step: ScaleIn) -> Ended:
     member = now.instance(step.instance_id) if now else None
     if now and member and not _is_leaving(member):
         return Ended("refused", f"group {now.key} keeps {step.instance_id}: it is {member.lifecycle}")
+    if now and member and member.lifecycle == _HELD:
+        return Ended("ending", _released(task, now, member))
     if member is None and state in _STOPPED:
         return Ended("gone", f"{step.instance_id} is {state} and no member of {step.region}/{step.group} any more")
     return Ended("ending", f"{step.instance_id} is {state}")
+
+
+def _released(task: Task, now: GroupNow, member: Instance) -> str:
+    """Completes the hooks that waited for our drain alone, and tells which others hold the instance."""
+    hooks, names = group.termination_hooks(now), _hooks_of_ours(task)
+    ours = [hook for hook in hooks if any(fnmatchcase(hook, name) for name in names)]
+    others = [hook for hook in hooks if hook not in ours]
+    for hook in ours:
+        with suppress(Rejected):  # it holds the instance no longer
+            group.complete(now, member.id, hook)
+    held = f", held by {' and '.join(others)}" if others else ""
+    return f"{member.id} is {member.lifecycle}{held}"
+
+
+def _hooks_of_ours(task: Task) -> tuple[str, ...]:
+    """By the policy as it is now; the instance is ending whatever else is wrong with that."""
+    try:
+        return settings.policy(task.table)[0].drain.complete_hooks
+    except PolicyError:
+        return Policy().drain.complete_hooks
 
 
 def state_of(region: str, instance_id: str) -> str:
@@ -101,6 +129,11 @@ def _problem(task: Task, step: ScaleIn, now: GroupNow, protected: bool, may_shri
         return f"group {now.key} is at its minimum of {_floor(task, step, now)}"
     if unable := now.unable_to("Terminate"):
         return unable
+    known = following.known_group(task.table, step.region, step.group)
+    if (going_on := ownership.change(known)) and not is_taken:
+        return f"group {now.key} is left alone: {going_on}"
+    if task.policy.for_group(step.group).ignore:
+        return f"group {now.key} is one that the policy ignores"
     if protected and not is_taken and task.policy.for_group(step.group).scale_in.respect_protection:
         return f"{step.instance_id} is protected from scale in, which the policy respects"
     return ""

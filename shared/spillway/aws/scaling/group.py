@@ -1,4 +1,4 @@
-"""One group as it is now, and the two calls that change it."""
+"""One group as it is now, and the calls that change it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +11,8 @@ from spillway.aws import clients, groups, weights
 from spillway.aws.scaling import following
 from spillway.aws.table import Table
 from spillway.model.fleet import Instance
+
+_TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
 class Rejected(Exception):
@@ -117,6 +119,21 @@ def terminate(group: GroupNow, instance_id: str, decrement: bool = True) -> None
     with _changing(group.region, "autoscaling:TerminateInstanceInAutoScalingGroup"):
         clients.client("autoscaling", group.region, fleet=True).terminate_instance_in_auto_scaling_group(
             InstanceId=instance_id, ShouldDecrementDesiredCapacity=decrement
+        )
+
+
+def termination_hooks(group: GroupNow) -> tuple[str, ...]:
+    """Names of the lifecycle hooks that hold an instance which ends. Raises AwsForbidden or AwsUnavailable."""
+    answer = clients.ask("autoscaling", group.region, "describe_lifecycle_hooks", AutoScalingGroupName=group.name)
+    hooks: list[Mapping[str, Any]] = answer.get("LifecycleHooks") or []
+    return tuple(sorted(hook["LifecycleHookName"] for hook in hooks if hook.get("LifecycleTransition") == _TERMINATING))
+
+
+def complete(group: GroupNow, instance_id: str, hook: str) -> None:
+    """Lets a hook hold an instance no longer. Raises Rejected where it holds none, AwsForbidden or AwsUnavailable."""
+    with _changing(group.region, "autoscaling:CompleteLifecycleAction"):
+        clients.client("autoscaling", group.region, fleet=True).complete_lifecycle_action(
+            AutoScalingGroupName=group.name, LifecycleHookName=hook, InstanceId=instance_id, LifecycleActionResult="CONTINUE"
         )
 
 
