@@ -227,6 +227,7 @@ def test_every_figure_is_written_zeros_too(world: World, capsys: pytest.CaptureF
     assert written == {
         "Plans": 1, "PodsUnserved": 0, "NodesPlanned": 2, "NodesToRemove": 0, "PricePerHour": 0, "NodesVanished": 0,
         "BreakersOpen": 0,
+        "RemovalsHeldBack": 0,
     }  # fmt: skip
 
 
