@@ -82,6 +82,16 @@ def test_what_did_not_come_is_given_back_in_units_and_goes_on_in_nodes(world: Wo
     assert world.requests() == [("p1#1#0", "open", 2, 1), ("p1#1#1", "planned", 1, 0)]
 
 
+def test_a_fallback_that_counts_units_is_raised_by_the_most_that_its_types_weigh(world: World) -> None:
+    weighted(world, desired=4)
+    world.group("full", WEST, high=0)
+    world.plan(grow(group="full", region=WEST, from_desired=0, to_desired=2, fallbacks=(fall(HOME, "a", nodes=2),)))
+    (spill,) = world.call("scale_out", region=WEST, steps=[1])["spill"]
+
+    assert world.call("scale_out", **spill)["raised"] == 2
+    assert (world.desired(), len(world.members())) == (12, 3)
+
+
 def test_what_lives_is_never_ended_by_giving_back_though_it_weighs_more_than_its_share(world: World) -> None:
     """One m5.large came of the second node's four units: half of them stay."""
     weighted(world, desired=4)
