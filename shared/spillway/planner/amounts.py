@@ -10,12 +10,17 @@ What pods say of each other on one node is an amount, too, of which `planner.top
 in the dimensions, and what shapes take of them.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from spillway.model.base import Resources
 from spillway.model.cluster import HostPort, PodShape
+
+Size = tuple[tuple[int, int], ...]
+"""(dimension, amount above 0) by rising dimension."""
 
 
 class Need(NamedTuple):
@@ -36,6 +41,12 @@ class Need(NamedTuple):
         """What a pod takes of a node where no other shares its volumes."""
         amounts = Counter(dict(self.each)) + Counter(driver for driver, _ in self.once)
         return tuple(sorted(amounts.items()))
+
+    def split(self, resources: int) -> tuple[Size, Need]:
+        """The amounts of the first `resources` dimensions, and the manner: all else. A node holds the pod if it has room for
+        both."""
+        size = tuple([one for one in self.each if one[0] < resources])
+        return size, Need(self.each[len(size) :], self.once, self.wants, self.drains)
 
 
 NOTHING = Need()

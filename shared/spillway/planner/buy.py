@@ -12,10 +12,12 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 
 from spillway.planner.amounts import most, subtract
+from spillway.planner.greedy import Limiter
 from spillway.planner.limits import Ledger
 from spillway.planner.market import Market
-from spillway.planner.pack import Limiter, Offer, pack
+from spillway.planner.pack import pack
 from spillway.planner.paid import Paid
+from spillway.planner.stock import Offer
 from spillway.planner.supply import Source
 
 
@@ -99,19 +101,19 @@ class _Attempt:
         reserved = self._market.reserved()
         self._fill_open(items)
         self._buy(items, reserved)
-        rest = [i for i in items if self.purchase.left[i] and reserved[i]]
+        rest = [i for i in items if self.purchase.left[i] and i in reserved]
         if rest:
             self._fill_open(rest)
-            self._buy(rest, [False] * len(reserved))
+            self._buy(rest, frozenset())
 
-    def _buy(self, items: Sequence[int], reserved: list[bool]) -> None:
+    def _buy(self, items: Sequence[int], reserved: frozenset[int]) -> None:
         for number, rank in enumerate(self._market.ranks):
             self._pack_rank(items, rank, reserved, self._market.share(number, self.purchase.left))
         if self._market.spreads:
             rank = [source for rank in self._market.ranks for source in rank]
             self._pack_rank(items, rank, reserved, self.purchase.left)
 
-    def _pack_rank(self, items: Sequence[int], rank: list[Source], reserved: list[bool], asked: Sequence[int]) -> None:
+    def _pack_rank(self, items: Sequence[int], rank: list[Source], reserved: frozenset[int], asked: Sequence[int]) -> None:
         """On what is paid already, then on what has its price."""
         before = list(self.purchase.left)
         if free := [source for source in rank if self._paid.free(source.group)]:
@@ -120,17 +122,18 @@ class _Attempt:
         self._pack(items, rank, reserved, [wanted - took for wanted, took in zip(asked, taken, strict=True)])
 
     def _pack(
-        self, items: Sequence[int], rank: list[Source], reserved: list[bool], asked: Sequence[int], paid: Paid | None = None
+        self, items: Sequence[int], rank: list[Source], reserved: frozenset[int], asked: Sequence[int], paid: Paid | None = None
     ) -> None:
         """`paid`: no more nodes than it has left."""
         waiting = [i for i in items if asked[i] > 0 and self.purchase.left[i]]
         if not waiting:
             return
-        alike = self._alike(rank)
+        alike, known = self._alike(rank), dict[frozenset[int], frozenset[int]]()
         packing = pack(
             [self._market.items[i].need for i in waiting],
             [min(asked[i], self.purchase.left[i]) for i in waiting],
-            [self._offer(sources, waiting, reserved) for sources in alike],
+            [self._offer(sources, waiting, reserved, known) for sources in alike],
+            self._market.resources,
             lambda: _Limits(self.purchase.ledger.copy(), paid and paid.copy(), [sources[0] for sources in alike]),
         )
         for batch in packing.batches:
@@ -147,10 +150,20 @@ class _Attempt:
                 found[source.host, source.have, source.price, source.accelerated, signature].append(source)
         return list(found.values())
 
-    def _offer(self, sources: list[Source], waiting: list[int], reserved: list[bool]) -> Offer:
+    def _offer(
+        self,
+        sources: list[Source],
+        waiting: list[int],
+        reserved: frozenset[int],
+        known: dict[frozenset[int], frozenset[int]],
+    ) -> Offer:
+        """`known` are the waiting of those items that an offer takes: most take the same."""
         one, takes = sources[0], self._market.takes(sources[0])
-        items = tuple(item for item, i in enumerate(waiting) if takes[i] and not (one.accelerated and reserved[i]))
-        return Offer(one.have, one.price, sum(self._room[source.group.key] for source in sources), items)
+        if one.accelerated and reserved:
+            takes = takes - reserved
+        if takes not in known:
+            known[takes] = frozenset(item for item, i in enumerate(waiting) if i in takes)
+        return Offer(one.have, one.price, sum(self._room[source.group.key] for source in sources), known[takes])
 
     def _evenly(self, sources: list[Source], nodes: int) -> list[Source]:
         """The group with the lowest desired gets the next node, so that equal groups and their zones stay even."""
@@ -185,7 +198,7 @@ class _Attempt:
                     subtract(node.free, needs[i].need, number)
             takes = self._market.takes(node.source)
             for i in items:
-                number = most(node.free, needs[i].need, self.purchase.left[i]) if takes[i] else 0
+                number = most(node.free, needs[i].need, self.purchase.left[i]) if i in takes else 0
                 if number:
                     subtract(node.free, needs[i].need, number)
                     node.pods.append((i, number))

@@ -8,9 +8,11 @@ to the next.
 from collections.abc import Mapping, Sequence
 
 from spillway.model.plan import Fallback
-from spillway.planner.amounts import Need, most, subtract
+from spillway.planner.amounts import Need
+from spillway.planner.greedy import Limiter, Run
 from spillway.planner.limits import Ledger
 from spillway.planner.market import Market
+from spillway.planner.stock import Offer, Stock
 from spillway.planner.supply import Source
 
 PER_REGION = 5
@@ -26,17 +28,18 @@ def fallbacks(
     pods = [(market.items[item].need, count) for item, count in sorted(served.items())]
     if not pods:
         return ()
-    totals = _totals(pods)
+    totals, nodes = _totals(pods), _Nodes(pods, market.resources)
     found = []
     for region in (taken.group.region, *(region for region in regions if region != taken.group.region)):
+        here = [source for source in sources if source.group.region == region and source is not taken]
+        takes = {items: items.issuperset(served) for items in {market.takes(source) for source in here}}
         able = [
             (_least(totals, source) * source.price, source.group.key, source)
-            for source in sources
-            if source.group.region == region and source is not taken and all(map(market.takes(source).__getitem__, served))
-            if limits.most(source.group, 1)
+            for source in here
+            if takes[market.takes(source)] and limits.most(source.group, 1)
         ]
         nearest = [source for _, _, source in sorted(able, key=lambda entry: entry[:2])[:PER_REGION]]
-        priced = [(count * source.price, source.group, count) for source in nearest if (count := _nodes(pods, source))]
+        priced = [(count * source.price, source.group, count) for source in nearest if (count := nodes.of(source.have))]
         for _, group, count in sorted(priced, key=lambda one: (one[0], one[1].key)):
             found.append(Fallback(region=region, group=group.name, nodes=limits.most(group, count)))
     return tuple(found)
@@ -55,20 +58,19 @@ def _least(totals: Mapping[int, int], source: Source) -> float:
     return max(amount / source.have[dimension] for dimension, amount in totals.items())
 
 
-def _nodes(pods: Sequence[tuple[Need, int]], source: Source) -> int:
-    """How many nodes hold the pods, the largest share first, equal nodes at once."""
-    largest = sorted(
-        pods, key=lambda pod: max(amount / source.have[dimension] for dimension, amount in pod[0].each), reverse=True
-    )
-    needs, left, nodes = [need for need, _ in largest], [count for _, count in largest], 0
-    while any(left):
-        free, packed = list(source.have), []
-        for item, need in enumerate(needs):
-            if left[item] and (number := most(free, need, left[item])):
-                subtract(free, need, number)
-                packed.append((item, number))
-        times = min(left[item] // number for item, number in packed)
-        for item, number in packed:
-            left[item] -= number * times
-        nodes += times
-    return nodes
+class _Nodes:
+    """How many nodes hold the pods, the largest share first, equal nodes at once. Asked once for equal nodes."""
+
+    def __init__(self, pods: Sequence[tuple[Need, int]], resources: int) -> None:
+        self._needs, self._counts = [need for need, _ in pods], [count for _, count in pods]
+        self._resources = resources
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def of(self, have: tuple[int, ...]) -> int:
+        if have not in self._known:
+            offer = Offer(have, 1.0, sum(self._counts), frozenset(range(len(self._needs))))
+            stock = Stock(self._needs, [offer], self._resources)
+            shares = [stock.share(number, have) for number in range(len(stock.size_of))]
+            packing = Run(stock, self._counts, [offer], shares, Limiter()).packing()
+            self._known[have] = sum(batch.times for batch in packing.batches)
+        return self._known[have]

@@ -1,11 +1,13 @@
 """What may be bought for whom: which groups take a pod, which are asked together, and which are kept for others."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from spillway.model.fleet import CapacityType
 from spillway.model.policy import RegionMode
-from spillway.planner.amounts import Dimensions, most
+from spillway.planner.amounts import Dimensions
 from spillway.planner.fit import Fit
+from spillway.planner.holds import Holds
 from spillway.planner.parcel import Item
 from spillway.planner.supply import Source, Supply, region_order, region_ranks
 from spillway.planner.view import View
@@ -21,52 +23,56 @@ class Market:
         self.ranks = _ranks(view, list(supply.sources.values()))
         self._fit = fit
         self._options: list[int] | None = None
-        self._takes: dict[tuple[int, tuple[int, ...]], list[bool]] = {}
-        self._holds: dict[tuple[int, ...], list[bool]] = {}
-        needs, kinds = dict.fromkeys(item.need for item in items), dict.fromkeys(item.kind for item in items)
-        self._needs, self._kinds = list(needs), list(kinds)
-        number_of = {need: number for number, need in enumerate(needs)}, {kind: number for number, kind in enumerate(kinds)}
-        self._pairs = [(number_of[0][item.need], number_of[1][item.kind]) for item in items]
+        self.resources = len(dimensions.resources)
+        self._takes: dict[tuple[int, tuple[int, ...]], frozenset[int]] = {}
+        self._same: dict[frozenset[int], frozenset[int]] = {}
+        self._holds = Holds([item.need for item in items], self.resources)
+        self._kinds: dict[int, set[int]] = defaultdict(set)
+        for number, item in enumerate(items):
+            self._kinds[item.kind].add(number)
+        self._admitted: dict[int, frozenset[int]] = {}
+        self._both: dict[tuple[frozenset[int], frozenset[int]], frozenset[int]] = {}
         self._accelerators = dimensions.accelerators
 
-    def takes(self, source: Source) -> list[bool]:
-        """For each item, whether a pod of it may go to an empty node of the group."""
+    def takes(self, source: Source) -> frozenset[int]:
+        """The items of which a pod may go to an empty node of the group; equal answers are one object."""
         key = (source.host, source.have)
         if key not in self._takes:
-            holds = self._held(source.have)
-            admits = [self._fit.refusal(kind, source.host) is None for kind in self._kinds]
-            self._takes[key] = [holds[need] and admits[kind] for need, kind in self._pairs]
+            both = self._admits(source.host), self._holds.within(source.have)
+            if both not in self._both:
+                found = both[0] & both[1]
+                self._both[both] = self._same.setdefault(found, found)
+            self._takes[key] = self._both[both]
         return self._takes[key]
 
-    def _held(self, have: tuple[int, ...]) -> list[bool]:
-        """For each need that items share, whether an empty node with so much holds one."""
-        if have not in self._holds:
-            free = list(have)
-            self._holds[have] = [most(free, need, 1) == 1 for need in self._needs]
-        return self._holds[have]
+    def _admits(self, host: int) -> frozenset[int]:
+        if host not in self._admitted:
+            kinds = (items for kind, items in self._kinds.items() if self._fit.refusal(kind, host) is None)
+            self._admitted[host] = frozenset().union(*kinds)
+        return self._admitted[host]
 
     def options(self, item: int) -> int:
         """How many groups could take a pod of it."""
         if self._options is None:
             found = [0] * len(self.items)
-            for source in self.sources.values():
-                found = [count + takes for count, takes in zip(found, self.takes(source), strict=True)]
+            for takes, sources in Counter(map(self.takes, self.sources.values())).items():
+                for number in takes:
+                    found[number] += sources
             self._options = found
         return self._options[item]
 
-    def reserved(self) -> list[bool]:
+    def reserved(self) -> frozenset[int]:
         """Items that ask for no accelerator and that a group without one can serve."""
-        plain = [self.takes(source) for source in self.sources.values() if not source.accelerated]
-        return [
-            self._accelerators.isdisjoint(dimension for dimension, _ in item.need.each) and any(takes[i] for takes in plain)
-            for i, item in enumerate(self.items)
-        ]
+        plain = frozenset().union(*{self.takes(source) for source in self.sources.values() if not source.accelerated})
+        return frozenset(
+            i for i in plain if self._accelerators.isdisjoint(dimension for dimension, _ in self.items[i].need.each)
+        )
 
     def share(self, rank: int, left: Sequence[int]) -> list[int]:
         """How many pods of each item this rank is asked for: all, or an even part where regions are to be even."""
         if not self.spreads:
             return list(left)
-        able = [sum(any(self.takes(s)[i] for s in later) for later in self.ranks[rank:]) for i in range(len(left))]
+        able = Counter(item for later in self.ranks[rank:] for item in frozenset().union(*map(self.takes, later)))
         return [-(-count // max(1, able[i])) for i, count in enumerate(left)]
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from spillway.model.plan import Placement
-from spillway.planner.amounts import Need, most, subtract
+from spillway.planner.amounts import Dimensions, Need, most, subtract
 from spillway.planner.fit import Fit
-from spillway.planner.pack import Offer, pack
+from spillway.planner.pack import pack
 from spillway.planner.parcel import Parcel
 from spillway.planner.rooms import Kind, Room
+from spillway.planner.stock import Offer
 
 PRUNE_EVERY = 64  # parcels between two looks at which rooms are full
 
@@ -54,17 +55,17 @@ def placed(moves: Iterable[Move]) -> Placed:
     return found
 
 
-def place(parcels: Sequence[Parcel], rooms: Sequence[Room], fit: Fit, accelerators: frozenset[int] = frozenset()) -> list[Move]:
+def place(parcels: Sequence[Parcel], rooms: Sequence[Room], fit: Fit, dimensions: Dimensions) -> list[Move]:
     """Takes the units from `parcels` and the room from `rooms`.
 
     What comes was packed by the plan that asked for it. Where first come, first served leaves pods over, the empty
     nodes to come are packed again as they were, lest the rest buys nodes for which the room is under way; again
-    those with `accelerators` (dimensions) are kept for the pods that ask for them.
+    those with accelerators are kept for the pods that ask for them.
     """
     in_turn = _in_turn(parcels, [parcel.left for parcel in parcels], rooms, fit)
     chosen = in_turn
     if any(in_turn.left) and any(room.is_new for room in rooms):
-        chosen = min(in_turn, _packed(parcels, rooms, fit, accelerators), key=lambda way: _worth(parcels, way.left))
+        chosen = min(in_turn, _packed(parcels, rooms, fit, dimensions), key=lambda way: _worth(parcels, way.left))
     found = []
     for index, number, units in chosen.moves:
         subtract(rooms[number].free, parcels[index].need, units)
@@ -104,7 +105,7 @@ def _in_turn(parcels: Sequence[Parcel], left: list[int], rooms: Sequence[Room], 
     return _Way(moves, left)
 
 
-def _packed(parcels: Sequence[Parcel], rooms: Sequence[Room], fit: Fit, accelerators: frozenset[int]) -> _Way:
+def _packed(parcels: Sequence[Parcel], rooms: Sequence[Room], fit: Fit, dimensions: Dimensions) -> _Way:
     """Live rooms in turn, the empty nodes to come as one purchase, then whatever is still free in turn."""
     live = [room for room in rooms if room.kind is Kind.LIVE]
     first = _in_turn(parcels, [parcel.left for parcel in parcels], live, fit)
@@ -114,7 +115,8 @@ def _packed(parcels: Sequence[Parcel], rooms: Sequence[Room], fit: Fit, accelera
     packing = pack(
         [parcel.need for parcel in parcels],
         left,
-        [_offer(parcels, left, [rooms[number] for number in alike], fit, accelerators) for alike in new],
+        [_offer(parcels, left, [rooms[number] for number in alike], fit, dimensions.accelerators) for alike in new],
+        len(dimensions.resources),
     )
     for batch in packing.batches:
         for _ in range(batch.times):
@@ -143,7 +145,7 @@ def _offer(
 ) -> Offer:
     one = rooms[0]
     kept = any(one.free[dimension] for dimension in accelerators)
-    takes = tuple(
+    takes = frozenset(
         index
         for index, parcel in enumerate(parcels)
         if left[index]

@@ -37,25 +37,27 @@ class Reach:
             for source in offers:
                 self._sources[key, fit.host(source.host).labels.get(key) or OUTSIDE].append(source)
             self.values[key] = sorted({value for one, value in (*self._rooms, *self._sources) if one == key and value})
-        self._known: dict[tuple[int, Need, str, str], Taken] = {}
+        self._hosts = sorted({room.host for room in rooms} | {source.host for source in offers})
+        self._admitted: dict[int, frozenset[int]] = {}
+        self._known: dict[tuple[frozenset[int], Need, str, str], Taken] = {}
 
     def of(self, kind: int, need: Need, key: str, value: str) -> Taken:
-        known = (kind, need, key, value)
+        if kind not in self._admitted:
+            self._admitted[kind] = frozenset(host for host in self._hosts if self._fit.refusal(kind, host) is None)
+        known = (self._admitted[kind], need._replace(drains=()), key, value)  # what a pod takes from others matters to them
         if known not in self._known:
             self._known[known] = self._count(*known)
         return self._known[known]
 
-    def _count(self, kind: int, need: Need, key: str, value: str) -> Taken:
+    def _count(self, hosts: frozenset[int], need: Need, key: str, value: str) -> Taken:
         now = new = 0
         price = float("inf")
         for room in self._rooms.get((key, value), ()):
-            if now < self._enough:
-                fits = most(room.free, need, self._enough)
-                if fits and self._fit.refusal(kind, room.host) is None:
-                    now += fits
+            if now < self._enough and room.host in hosts:
+                now += most(room.free, need, self._enough)
         for source in self._sources.get((key, value), ()):
-            fits = most(list(source.have), need, self._enough)
-            if fits and self._fit.refusal(kind, source.host) is None:
+            fits = most(list(source.have), need, self._enough) if source.host in hosts else 0
+            if fits:
                 new += fits * source.room
                 price = min(price, source.price / fits)
         return Taken(now, new, price if new else 0.0)

@@ -99,7 +99,7 @@ def settle(
     """`buy` is how what finds no room is bought."""
 
     def attempt(parcels: Sequence[Parcel], rooms: Sequence[Room], supply: Supply) -> Settled:
-        moves = place(parcels, rooms, fit, dimensions.accelerators)
+        moves = place(parcels, rooms, fit, dimensions)
         market = Market(view, items(parcels), supply, fit, dimensions)
         return Settled(parcels, moves, rooms, market, buy(market))
 
