@@ -37,6 +37,7 @@ A = in_zones("us-east-1a")
 WEST = {ZONE: "us-east-1b", EBS_ZONE: "us-east-1b"}  # the driver's own label beside the standard one
 ONCE = {"accessModes": ["ReadWriteOncePod"]}
 LOCAL = storage_class("local", provisioner="kubernetes.io/no-provisioner")
+INLINE: Object = {"volumes": [{"name": "d", "awsElasticBlockStore": {"volumeID": "aws:///vol-0b"}}]}
 SMALL_DISK = {"capacity": {"storage": "9Gi"}}
 
 
@@ -162,6 +163,12 @@ CASES: dict[str, list[Object]] = {
     "another pod has it to itself": [
         machine(), machine("n2"), claim(volume="pv-1", spec=ONCE), volume(spec=ONCE), holder(),
     ],
+    "inline disk of another pod": [machine(), pod("holder", node="n1", spec=INLINE)],
+    "inline disk of a pod elsewhere": [machine(), machine("n2"), pod("holder", node="n1", spec=INLINE)],
+    "inline disk that another writes otherwise": [
+        machine(), pod("holder", node="n1", spec={"volumes": [{"name": "d", "awsElasticBlockStore": {"volumeID": "vol-0b"}}]}),
+    ],
+    "inline disk that a claim has": [machine(), claim(volume="pv-1"), volume(handle="vol-0b"), holder()],
     "a driver that wants its nodes": [machine(), driver(preventPodSchedulingIfMissing=True), csi_node(ebs=None), *bound()],
     "a node without that driver": [machine(), driver(preventPodSchedulingIfMissing=True), csi_node(other=None), *bound()],
     "a driver that does not mind": [machine(), driver(), csi_node(other=None), *bound()],
@@ -191,6 +198,8 @@ def test_we_and_the_scheduler_agree(empty: Stage, name: str):
 def _volumes(name: str) -> Object:
     if name.startswith("ephemeral"):
         return ephemeral()
+    if name.startswith("inline"):
+        return INLINE
     return mounts("data", "more") if name.startswith("two volumes") else mounts("data")
 
 

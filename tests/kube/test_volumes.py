@@ -14,6 +14,7 @@ from tests.kube.storage_objects import (
     ZONE,
     allowed,
     claim,
+    csi_node,
     ephemeral,
     free,
     in_zones,
@@ -318,6 +319,26 @@ class TestWhoElseUsesIt:
         other = pod("web-1", node="n1", spec=mounts("more"))
         assert need(claim(volume="pv-1"), volume(), claim("more", volume="pv-2"), volume("pv-2"), other).shared == ""
 
+    OTHERS = pod("web-1", spec=mounts("data"))
+
+    def test_one_that_is_not_made_yet_will_be_where_the_first_of_its_pods_goes(self):
+        assert need(claim(), storage_class(), self.OTHERS).first_decides == ZONE
+        assert need(claim(), storage_class()).first_decides == "", "nobody else must follow"
+        assert need(claim(volume="pv-1"), volume(), storage_class(), self.OTHERS).first_decides == ""
+
+    def test_once_its_node_is_chosen_that_says_where(self):
+        chosen = claim(annotations={"volume.kubernetes.io/selected-node": "n1"})
+        assert need(chosen, storage_class(), self.OTHERS).first_decides == ""
+
+    @pytest.mark.parametrize(
+        ("keys", "expected"), [([EBS_ZONE], EBS_ZONE), ([EBS_ZONE, ZONE], ZONE), (["example.com/rack"], ""), (None, "")]
+    )
+    def test_nodes_tell_whether_a_driver_keeps_to_zones(self, keys: list[str] | None, expected: str):
+        told = csi_node(**{"nfs.example.com": None})
+        told["spec"]["drivers"][0]["topologyKeys"] = keys
+        made = storage_class(provisioner="nfs.example.com")
+        assert need(claim(), made, self.OTHERS, told).first_decides == expected
+
     def test_pods_whose_volumes_are_alike_are_one_shape(self):
         zone = {"nodeAffinity": in_zones("us-east-1b")}
         seen = snapshot_of(
@@ -390,10 +411,13 @@ class TestVolumesOfTheOldKind:
     def test_one_to_be_made_is_made_by_the_driver(self):
         assert need(claim(), storage_class(provisioner="kubernetes.io/aws-ebs")).driver == EBS
 
-    def test_one_without_a_claim_is_for_one_pod_alone(self):
-        disk = {"volumes": [{"name": "d", "awsElasticBlockStore": {"volumeID": "aws://us-east-1b/vol-0a"}}]}
-        assert need(pod("web-1", spec=disk), spec=disk) == VolumeNeed(driver=EBS, shared=f"{EBS}/vol-0a", exclusive=True)
-        assert need(pod("web-1", node="n1", spec=disk), spec=disk).problem == "another pod has it to itself"
+    def test_one_without_a_claim_that_another_pod_names_is_one_pods_of_a_node(self):
+        written = "aws://us-east-1b/vol-0a"
+        disk = {"volumes": [{"name": "d", "awsElasticBlockStore": {"volumeID": written}}]}
+        wanted = VolumeNeed(driver=EBS, shared=f"{EBS}/vol-0a", disk=written)
+        assert need(pod("web-1", spec=disk), spec=disk) == wanted
+        assert need(pod("web-1", node="n1", spec=disk), spec=disk) == wanted
+        assert need(spec=disk) == VolumeNeed(driver=EBS)
 
     def test_an_id_that_is_none_is_a_reason(self):
         disk = {"volumes": [{"name": "d", "awsElasticBlockStore": {"volumeID": "aws://us-east-1b/x/y"}}]}

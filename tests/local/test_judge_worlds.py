@@ -94,6 +94,9 @@ SIGNS = {
     Feature.TOPOLOGY_SPREAD: lambda w: pods_with(w, "topologySpreadConstraints"),
     Feature.PREEMPTION: lambda w: "PreemptLowerPriority" in pods_with(w, "preemptionPolicy"),
     Feature.VOLUMES: lambda w: of_kind(w, "PersistentVolume") and of_kind(w, "CSINode") and pods_with(w, "volumes"),
+    Feature.SHARED_VOLUMES: lambda w: [
+        one for one in of_kind(w, "PersistentVolumeClaim") if "ReadWriteMany" in one["spec"]["accessModes"]
+    ],
     Feature.DAEMONSETS: lambda w: of_kind(w, "DaemonSet"),
     Feature.MIXED_TYPES: lambda w: any(
         len(group.get("MixedInstancesPolicy", {"LaunchTemplate": {"Overrides": ()}})["LaunchTemplate"]["Overrides"]) > 1

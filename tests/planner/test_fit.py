@@ -171,6 +171,15 @@ def test_an_address_that_is_taken_by_another_pod_leaves_the_others_free() -> Non
     assert not plan_for(n1, there, pod("p", host_ports=(HostPort(port=80, ip="10.0.0.1"),)), group("g", nodes=[n1])).scale_out
 
 
+@pytest.mark.feature("SO-06")
+@pytest.mark.parametrize(("taken", "bought"), [("10.0.0.9", 0), ("127.0.0.1", 0), ("::", 1), ("0.0.0.0", 1)])
+def test_all_addresses_of_ipv6_are_one_address_to_the_scheduler(taken: str, bought: int) -> None:
+    n1 = node("n1")
+    there = pod("there", cpu="1m", node="n1", host_ports=(HostPort(port=80, ip=taken),))
+    plan = plan_for(n1, there, pod("p", host_ports=(HostPort(port=80, ip="::"),)), group("g", nodes=[n1]))
+    assert plan.summary.nodes_new == bought
+
+
 def test_every_resource_and_pod_slots_count() -> None:
     fpga = pod("f", requests={"example.com/fpga": 1})
     plan = plan_for(fpga, group("plain"), group("fpga", resources={"example.com/fpga": "1"}, price=5.0))

@@ -153,6 +153,47 @@ class TestAttachLimits:
         assert f"needs 2 volumes of {EBS}, m5.xlarge has 1" in plan.unserved[0].reasons[0].text
 
 
+class TestAVolumeThatIsNotMadeYet:
+    UNMADE = (VolumeNeed(driver=EBS, shared=f"{EBS}/default/data", first_decides=ZONE),)
+
+    def test_all_that_share_it_go_to_one_zone(self):
+        both = (pod("a", cpu="3", count=2, volumes=self.UNMADE), pod("b", cpu="2", count=2, volumes=self.UNMADE))
+        tight = tuple(group(name, zones=[f"us-east-1{name}"], max_size=3) for name in "ab")
+        plan = plan_for(*both, *tight)
+        assert (len(desired(plan)), plan.summary.pods_unserved) == (1, 0)
+        assert len(desired(plan_for(pod("a", cpu="3", count=4), *tight))) == 2, "others are sent to both"
+
+    def test_a_zone_that_does_not_hold_all_leaves_some_waiting(self):
+        tight = (group(name, zones=[f"us-east-1{name}"], max_size=3) for name in "ab")
+        plan = plan_for(pod("a", cpu="3", count=4, volumes=self.UNMADE), *tight)
+        assert (len(desired(plan)), plan.summary.pods_unserved) == (1, 1)
+        assert any(f"beside pods with volume {EBS}/default/data" in one.text for one in plan.unserved[0].reasons)
+
+    def test_it_keeps_nobody_else(self):
+        other = (VolumeNeed(driver=EBS, shared=f"{EBS}/default/more", first_decides=ZONE),)
+        single = (group(name, zones=[f"us-east-1{name}"], max_size=1) for name in "ab")
+        plan = plan_for(pod("a", cpu="3", volumes=self.UNMADE), pod("b", cpu="3", volumes=other), *single)
+        assert plan.summary.pods_unserved == 0
+
+
+@pytest.mark.feature("SO-06")
+class TestADiskThatSeveralPodsName:
+    DISK = (VolumeNeed(driver=EBS, shared=f"{EBS}/vol-0a", disk="vol-0a"),)
+
+    def test_is_one_pods_of_a_node(self):
+        assert desired(plan_for(pod("p", cpu="100m", count=3, volumes=self.DISK), group("g"))) == {"g": 3}
+
+    def test_a_pod_that_runs_keeps_others_off_its_node_alone(self):
+        n1, n2, running = node("n1"), node("n2"), pod("r", node="n1", cpu="1", volumes=self.DISK)
+        plan = plan_for(n1, n2, running, pod("p", cpu="100m", count=2, volumes=self.DISK), group("g", nodes=[n1, n2]))
+        assert (desired(plan), plan.summary.pods_on_free_room) == ({"g": 3}, 1)
+
+    def test_is_no_concern_of_who_has_the_same_volume_by_a_claim(self):
+        claimed = (VolumeNeed(driver=EBS, shared=f"{EBS}/vol-0a"),)
+        both = (pod("p", cpu="100m", volumes=self.DISK), pod("q", cpu="100m", count=2, volumes=claimed))
+        assert desired(plan_for(*both, group("g"))) == {"g": 1}
+
+
 def test_of_several_pods_that_wait_for_a_volume_for_one_pod_the_first_gets_it():
     alone = VolumeNeed(driver=EBS, shared=f"{EBS}/vol-1", exclusive=True)
     plan = plan_for(pod("a", cpu="3", age_s=900, volumes=(alone,)), pod("b", cpu="2", count=2, volumes=(alone,)), group("g"))

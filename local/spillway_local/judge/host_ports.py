@@ -3,7 +3,7 @@
 from spillway_local.judge.scene import Dice, Object
 
 PORTS = (8080, 8080, 8080, 9100)
-ADDRESSES = ("", "0.0.0.0", "127.0.0.1", "10.0.0.7")
+ADDRESSES = ("", "0.0.0.0", "::", "127.0.0.1", "10.0.0.7")
 
 
 def open_ports(dice: Dice, spec: Object) -> None:

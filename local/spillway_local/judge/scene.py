@@ -91,7 +91,8 @@ class Aim:
 @dataclass
 class Scene:
     """`zone_rule` is the one requirement on zones that all pods of a world with groups of several zones share, as
-    (operator, zone); None: any will do. `node_names` are those that exist."""
+    (operator, zone); None: any will do. `node_names` are those that exist, `shared_claims` say of each workload whether its
+    pods share one."""
 
     seed: int
     prefix: str
@@ -101,6 +102,7 @@ class Scene:
     zones: tuple[str, ...] = ZONES
     zone_rule: tuple[str, str] | None = None
     node_names: list[str] = field(default_factory=list)
+    shared_claims: dict[str, bool] = field(default_factory=dict)
 
     def has(self, feature: Feature, share: float = 1.0) -> bool:
         """True in `share` of the cases where the feature is on."""

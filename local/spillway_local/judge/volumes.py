@@ -74,6 +74,28 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
     return [whole, _elsewise(dice, volume_for(whole, _zones(scene)))]
 
 
+def is_shared(scene: Scene, name: str) -> bool:
+    """Whether all pods of that name share one claim, and have no other."""
+    if Feature.SHARED_VOLUMES not in scene.features:
+        return False
+    return scene.shared_claims.setdefault(name, scene.dice.chance(0.4))
+
+
+def shared_claim(scene: Scene, namespace: str, name: str) -> list[Object]:
+    """A claim that waits for the first of its pods."""
+    return [{
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name, "namespace": namespace, "uid": uid(f"claim/{namespace}/{name}"), "creationTimestamp": ago(7200),
+        },
+        "spec": {
+            "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "10Gi"}}, "volumeMode": "Filesystem",
+            "storageClassName": scene.named("anywhere"),
+        },
+        "status": {"phase": "Pending"},
+    }]  # fmt: skip
+
+
 def _zones(scene: Scene) -> list[str]:
     """Of a volume. Where groups have several zones it keeps to the world's rule on zones, as its pod does: `closed_zones`."""
     operator, zone = scene.zone_rule or ("In", scene.dice.pick(scene.zones))

@@ -56,7 +56,10 @@ def waiting(scene: Scene, form: Template, number: int, age_s: float) -> list[Obj
     """The `number`-th pod of its owner, which no node suits, and what it brings along."""
     pod = _pod(form, f"{form.name}-{number}", age_s)
     brought = []
-    if scene.has(Feature.VOLUMES, 0.3):
+    if Feature.VOLUMES in scene.features and volumes.is_shared(scene, form.name):
+        brought = volumes.shared_claim(scene, form.namespace, form.name) if number == 0 else []
+        volumes.mount(pod["spec"], [form.name])
+    elif scene.has(Feature.VOLUMES, 0.3):
         claims = [f"{pod['metadata']['name']}-{letter}" for letter in ("a", "b")[: scene.dice.pick((1, 1, 2))]]
         brought = [one for name in claims for one in volumes.claim(scene, form.namespace, name)]
         volumes.mount(pod["spec"], claims)

@@ -24,6 +24,7 @@ class _Count(fields.Part):
 class _Driver(fields.Part):
     name: str
     allocatable: _Count | None = None
+    topology_keys: list[str] | None = None
 
 
 class _CsiNodeSpec(fields.Part):
@@ -59,6 +60,13 @@ class _Attachment(fields.Part):
     spec: _AttachmentSpec | None = None
 
 
+class SeenDriver(NamedTuple):
+    """On one node. `limit` None: without one; `topology` are the keys of labels that say where its volumes can be had."""
+
+    limit: int | None
+    topology: tuple[str, ...]
+
+
 class SeenAttachment(NamedTuple):
     node: str
     driver: str
@@ -70,11 +78,14 @@ _csi_driver = msgspec.json.Decoder(_CsiDriver)
 _attachment = msgspec.json.Decoder(_Attachment)
 
 
-def read_csi_node(raw: Raw | bytes) -> tuple[tuple[str, str], Mapping[str, int | None]]:
-    """The drivers that are installed, with their limits; None: without one."""
+def read_csi_node(raw: Raw | bytes) -> tuple[tuple[str, str], Mapping[str, SeenDriver]]:
+    """The drivers that are installed."""
     found = _csi_node.decode(raw)
     drivers = found.spec.drivers or () if found.spec else ()
-    return ("", found.metadata.name), {one.name: one.allocatable.count if one.allocatable else None for one in drivers}
+    return ("", found.metadata.name), {
+        one.name: SeenDriver(one.allocatable.count if one.allocatable else None, tuple(one.topology_keys or ()))
+        for one in drivers
+    }
 
 
 def read_csi_driver(raw: Raw | bytes) -> tuple[tuple[str, str], str | None]:
@@ -102,9 +113,9 @@ class Attachments:
 
     def limits(self, node: str) -> dict[str, int]:
         """By driver. A driver that keeps pods off nodes that lack it attaches none there."""
-        installed: Mapping[str, int | None] = self._installed.get(("", node), {})
+        installed: Mapping[str, SeenDriver] = self._installed.get(("", node), {})
         found = {driver: 0 for driver in self._wanted if driver not in installed}
-        found.update((driver, limit) for driver, limit in installed.items() if limit is not None)
+        found.update((driver, one.limit) for driver, one in installed.items() if one.limit is not None)
         return dict(sorted(found.items()))
 
     def attached(self, node: str) -> dict[str, int]:

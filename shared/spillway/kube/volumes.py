@@ -5,9 +5,11 @@ Not judged: how much a driver has left (CSIStorageCapacity), and which node's fr
 all claims that count on one, but two of them may count on the same node's until one is bound.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from spillway.kube.disks import EBS_DRIVER, ebs_volume_id
 from spillway.kube.fields import NEVER
@@ -20,8 +22,10 @@ from spillway.model.base import encode
 from spillway.model.cluster import PodState
 from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway.model.volumes import VolumeNeed
+from spillway.planner.rules.base import ZONE_KEYS
 
 if TYPE_CHECKING:  # which registers the readers of storage objects
+    from spillway.kube.attachments import SeenDriver
     from spillway.kube.objects import Objects
 
 
@@ -39,6 +43,7 @@ class Resolver:
         self._claims = objects.of("PersistentVolumeClaim")
         self._volumes = objects.of("PersistentVolume")
         self._classes = objects.of("StorageClass")
+        self._zonal = _zonal(objects.of("CSINode").values())
         self._known: dict[tuple[str, str, bool], Found] = {}
         self._stock = Stock(self._volumes)
         self._without = self._stock.left_without(self._wanting(objects.of("Pod")))
@@ -76,7 +81,9 @@ class Resolver:
         for need, identity in self._distinct(namespace, uses, pod_uid):
             if identity in self._shared:
                 problem = _HELD if waits and identity in self._held and not need.problem else need.problem
-                need = VolumeNeed(need.driver, need.terms, identity, need.exclusive, problem)
+                need = msgspec.structs.replace(need, shared=identity, problem=problem)
+            elif need.disk or need.first_decides:
+                need = msgspec.structs.replace(need, disk="", first_decides="")
             if need != _NOTHING:
                 needs.append(need)
         return tuple(sorted(needs, key=encode)) if len(needs) > 1 else tuple(needs)
@@ -133,7 +140,10 @@ class Resolver:
         exclusive = not use.ephemeral and "ReadWriteOncePod" in claim.access_modes
         # One that one pod alone may use needs an identity, whatever its driver.
         identity = f"{driver}/{handle}" if driver else f"{namespace}/{use.claim}" if exclusive else ""
-        return Found(VolumeNeed(driver=driver, terms=terms, exclusive=exclusive, problem=problem), identity)
+        is_open = not problem and not claim.volume and claim.selected_node is None
+        decides = self._zonal.get(driver, ZONE_KEYS[0]) if is_open and driver else ""
+        need = VolumeNeed(driver=driver, terms=terms, exclusive=exclusive, problem=problem, first_decides=decides)
+        return Found(need, identity)
 
     def _where(
         self, namespace: str, use: Use, claim: SeenClaim, volume: SeenVolume | None, of_class: SeenClass | None
@@ -183,13 +193,23 @@ _TAKEN = "the PersistentVolumes that are free go to pods before it, and the clas
 _UNMADE = "the claim of its ephemeral volume is not made yet"
 
 
+def _zonal(nodes: Iterable[Mapping[str, "SeenDriver"]]) -> Mapping[str, str]:
+    """By which label each driver that nodes have keeps its volumes to a zone, "" for one that does not. Of one that no node has
+    nobody knows, and it is taken for one that does."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for drivers in nodes:
+        for driver, seen in drivers.items():
+            found[driver].update(seen.topology)
+    return {driver: next((key for key in ZONE_KEYS if key in keys), "") for driver, keys in found.items()}
+
+
 def _inline(disk: str) -> Found:
-    """An EBS volume without a claim. The scheduler keeps a second pod off that node only, where AWS refuses it anywhere: a
-    volume is attached to one instance. So one pod alone may use it, and no node is bought for another."""
+    """An EBS volume without a claim: a node takes one pod that writes it so (VolumeRestrictions), whatever AWS then says of a
+    second attachment."""
     handle = ebs_volume_id(disk)
     if not handle:
         return Found(VolumeNeed(problem="the id of its EBS volume does not read"))
-    return Found(VolumeNeed(driver=EBS_DRIVER, exclusive=True), f"{EBS_DRIVER}/{handle}")
+    return Found(VolumeNeed(driver=EBS_DRIVER, disk=disk), f"{EBS_DRIVER}/{handle}")
 
 
 def _unbound(claim: SeenClaim, of_class: SeenClass | None) -> str:

@@ -10,12 +10,16 @@ class VolumeNeed(Model, frozen=True):
     `terms` are alternatives, and the node meets one of them; None means any node. They come from the bound PersistentVolume,
     or from the StorageClass (allowedTopologies) when it is made once the pod has a node. `driver` is the CSI driver whose
     attach limit it counts against, "" for none. `shared` is the volume's identity, only where several pods use it, who count
-    it once a node; `exclusive`: ReadWriteOncePod, so that one pod alone may use it. `problem` says why no node will do
-    ("its PersistentVolumeClaim is Lost"); "" when some may.
+    it once a node; `exclusive`: ReadWriteOncePod, so that one pod alone may use it. `disk` is the id of an inline EBS volume
+    that several pods name, of whom a node takes one. `first_decides` is the key of a label whose value their nodes must have in
+    common, "" for none: a shared volume is made where the first of them goes. `problem` says why no node will do ("its
+    PersistentVolumeClaim is Lost"); "" when some may.
     """
 
     driver: str = ""
     terms: tuple[NodeSelectorTerm, ...] | None = None
     shared: str = ""
     exclusive: bool = False
+    disk: str = ""
+    first_decides: str = ""
     problem: str = ""

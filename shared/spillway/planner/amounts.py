@@ -2,9 +2,9 @@
 
 A host port is an amount of which every node has one. So that two addresses of one port do not collide and the
 wildcard collides with all, each (protocol, port, address) is a dimension of its own, and the wildcard asks for all
-of them (kube-scheduler's NodePorts does the same comparison pod by pod). A volume takes one of the attachments that its
-CSI driver has on a node. One that several pods share takes it once a node: it is a dimension too, of which a room has 1
-while the volume does not hang there.
+of them (kube-scheduler's NodePorts does the same comparison pod by pod). So is a disk of which a node takes one pod. A
+volume takes one of the attachments that its CSI driver has on a node. One that several pods share takes it once a node:
+it is a dimension too, of which a room has 1 while the volume does not hang there.
 
 What pods say of each other on one node is an amount, too, of which `planner.topology.hosts` knows the meaning: it hands
 in the dimensions, and what shapes take of them.
@@ -51,7 +51,7 @@ class Need(NamedTuple):
 
 NOTHING = Need()
 
-ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104  the addresses that Kubernetes takes for all of the host
+ANY_ADDRESS = ("0.0.0.0", "")  # noqa: S104  all of the host; "::" is an address like any other to the scheduler
 FIRST = ("cpu", "memory", "pods")
 PODS = FIRST.index("pods")
 UNLIMITED = 1_000_000_000  # where nothing names a limit
@@ -108,11 +108,13 @@ class Dimensions:
         asked: set[str] = set()
         drivers: set[str] = set()
         shared: set[str] = set()
+        disks: set[str] = set()
         addresses: dict[tuple[str, int], set[str]] = defaultdict(set)
         for shape in shapes:
             asked |= shape.requests.keys()
             drivers |= {volume.driver for volume in shape.volumes if volume.driver}
             shared |= {volume.shared for volume in shape.volumes if volume.driver and volume.shared}
+            disks |= {volume.disk for volume in shape.volumes if volume.disk}
             for port in shape.host_ports:
                 addresses[port.protocol, port.port].add(_address(port))
         self.resources = (*FIRST, *sorted(asked.difference(FIRST)))
@@ -122,13 +124,16 @@ class Dimensions:
         self._drivers = {driver: first + index for index, driver in enumerate(sorted(drivers))}
         first += len(self._drivers)
         self._shared = {identity: first + index for index, identity in enumerate(sorted(shared))}
+        first += len(self._shared)
+        self._disks = {disk: first + index for index, disk in enumerate(sorted(disks))}
         self._neighbours: Neighbours = neighbours or Nobody()
-        self.first_neighbour = first + len(self._shared)
+        self.first_neighbour = first + len(self._disks)
         self.names = (
             *self.resources,
             *(f"host port {number}/{protocol}" for protocol, number, _ in ports),
             *(f"volumes of {driver}" for driver in self._drivers),
             *(f"volume {identity}" for identity in self._shared),
+            *(f"disk {disk} for one pod of a node" for disk in self._disks),
             *self._neighbours.names,
         )
 
@@ -149,6 +154,7 @@ class Dimensions:
         found = [(index, amounts.get(name, 0)) for index, name in enumerate(self.resources)]
         found += [(index, 1) for index in sorted(self._port_indices(shape))]
         found += sorted((index, number) for index, number in attached.items() if index >= 0)
+        found += [(self._disks[disk], 1) for disk in sorted({v.disk for v in shape.volumes} & self._disks.keys())]
         each = tuple((index, amount) for index, amount in found if amount > 0)
         beside, first = self._neighbours.need(shape.id), self.first_neighbour
         if beside == NOTHING:
@@ -168,7 +174,7 @@ class Dimensions:
         """`attachments` are what each CSI driver has left."""
         found = [allocatable.get(name, 0) for name in self.resources] + [1] * len(self._ports)
         found += [attachments.get(driver, UNLIMITED) for driver in self._drivers]
-        return found + [1] * len(self._shared) + list(self._neighbours.fresh)
+        return found + [1] * (len(self._shared) + len(self._disks)) + list(self._neighbours.fresh)
 
     def shared_elsewhere(self, shape: PodShape) -> Iterable[tuple[int, str]]:
         """(the driver's dimension, identity) of those that only pods share which do not wait: `need` counts them for each."""

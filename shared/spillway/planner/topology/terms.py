@@ -18,12 +18,15 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class Pods(NamedTuple):
-    """Pods by namespace and labels. `namespaces` None: all of them; `selector` None: no pod."""
+    """Pods by namespace and labels. `namespaces` None: all of them; `selector` None: no pod. Or those that share `volume`."""
 
     namespaces: frozenset[str] | None
     selector: tuple[Requirement, ...] | None
+    volume: str = ""
 
     def include(self, shape: PodShape) -> bool:
+        if self.volume:
+            return any(need.shared == self.volume for need in shape.volumes)
         if self.selector is None or (self.namespaces is not None and shape.namespace not in self.namespaces):
             return False
         return all(matches(requirement, shape.labels) for requirement in self.selector)
@@ -32,10 +35,15 @@ class Pods(NamedTuple):
     def shown(self) -> str:
         """`app=db`, for people."""
         return (
-            ", ".join(
-                f"{r.key}={r.values[0]}" if r.operator == "In" and len(r.values) == 1 else show(r) for r in self.selector or ()
+            f"with volume {self.volume}"
+            if self.volume
+            else (
+                ", ".join(
+                    f"{r.key}={r.values[0]}" if r.operator == "In" and len(r.values) == 1 else show(r)
+                    for r in self.selector or ()
+                )
+                or "of any kind"
             )
-            or "of any kind"
         )
 
 
@@ -86,12 +94,17 @@ class Terms:
         return list(dict.fromkeys(Avoid(term.topology_key, self._pods(term, shape)) for term in required))
 
     def near(self, shape: PodShape) -> Near | None:
-        """All terms hold together, and of the same pod: source interpodaffinity/filtering.go, podMatchesAllAffinityTerms."""
+        """All terms hold together, and of the same pod: source interpodaffinity/filtering.go, podMatchesAllAffinityTerms.
+
+        So do pods whose shared volume is not made yet want to be where the first of them goes (plugin volumebinding).
+        """
         required = [term for term in shape.pod_affinity if term.weight == 0]
-        if not required:
+        unmade = [need for need in shape.volumes if need.first_decides]
+        if not required and not unmade:
             return None
-        pods = dict.fromkeys(self._pods(term, shape) for term in required)
-        return Near(tuple(sorted({term.topology_key for term in required})), tuple(pods))
+        pods = [self._pods(term, shape) for term in required] + [Pods(None, (), need.shared) for need in unmade]
+        keys = {term.topology_key for term in required} | {need.first_decides for need in unmade}
+        return Near(tuple(sorted(keys)), tuple(dict.fromkeys(pods)))
 
     def spreads(self, shape: PodShape) -> list[Spread]:
         required = [one for one in shape.spread if one.when_unsatisfiable == "DoNotSchedule"]
