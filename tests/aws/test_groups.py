@@ -176,3 +176,11 @@ def pages(contents: list[list[dict[str, Any]]], answer: Stubber, read: int) -> N
             page["NextToken"] = str(number + 1)
         request = {"AutoScalingGroupName": "g"} | ({"NextToken": str(number)} if number else {})
         answer.add_response("describe_scaling_activities", page, request)
+
+
+@pytest.mark.feature("FS-01")
+@pytest.mark.parametrize("tag", groups.discovery_tags("prod"))
+def test_one_of_the_two_discovery_tags_is_not_enough_whichever_way_the_group_was_found(tag: str) -> None:
+    tags = [{"Key": tag, "Value": "owned"}, {"Key": groups.OWNER, "Value": "prod"}]
+
+    assert not groups.belongs({"Tags": tags}, "prod")
