@@ -69,6 +69,9 @@ lint: setup ## Check style, types, layers, templates and the state machine
 requirements: setup ## Write the layer's requirements from uv.lock
 	@$(EXPORT) > shared/requirements.txt
 
+drainability: setup ## Write the rules of scale in into docs/drainability.md
+	@$(RUN) python -m spillway_local.drainability
+
 permissions: setup ## Write what each function may do at AWS into docs/iam.md
 	@$(RUN) python -m spillway_local.iam
 
@@ -81,4 +84,4 @@ build: setup ## Build what is deployed into .aws-sam (no docker, no account)
 clean: ## Remove all that was built or installed here
 	rm -rf .venv $(TOOLS) .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup demo test test-kills test-cluster control-plane invoke features bench schema format lint requirements permissions calls build clean
+.PHONY: help setup demo test test-kills test-cluster control-plane invoke features bench schema format lint requirements drainability permissions calls build clean

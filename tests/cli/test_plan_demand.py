@@ -21,7 +21,7 @@ def test_resource_claims_are_named_in_unserved_and_in_kept(dumps: Dumps) -> None
         "resource claims (one-gpu) are not judged, so its pods buy no node"
     ]
     assert [one["reason"]["text"] for one in plan["kept"]] == [
-        "node n1 runs default/runs, whose resource claims (one-gpu) are not judged"
+        "node n1 stays: default/runs has resource claims (one-gpu), which are not judged"
     ]
 
 
@@ -37,7 +37,7 @@ def test_the_policys_selector_reads_labels_that_nothing_else_reads(dumps: Dumps)
     plan = dumps.plan(dumps.write(cluster, {"us-east-1": [group("a")]}, policy=rules), *IDLE)
     assert desired(plan) == {"us-east-1/a": (1, 2)}
     assert set(places(plan)) == {"default/ml"}
-    assert [one["reason"]["code"] for one in plan["kept"]] == ["busy"]
+    assert [one["reason"]["code"] for one in plan["kept"]] == ["no_place"]
 
 
 @pytest.mark.feature("CS-04")

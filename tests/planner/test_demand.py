@@ -107,7 +107,7 @@ class TestNamespaces:
         rules = policy(namespaces={"include": ["default"]}, scale_in=ALL_AT_ONCE)
         hosts = [node("n1"), node("n2")]
         plan = plan_for(pod(namespace="x", node="n1"), *hosts, group("g", nodes=hosts), rules=rules, idle_since=YESTERDAY)
-        assert (removed(plan), kept(plan)) == (["n2"], {"n1": "busy"})
+        assert (removed(plan), kept(plan)) == (["n2"], {"n1": "no_place"})
 
 
 @pytest.mark.feature("CS-04")
@@ -135,7 +135,7 @@ class TestSelector:
             pod(node="n1", labels={"team": "web"}), *hosts, group("g", nodes=hosts), rules=rules, idle_since=YESTERDAY
         )
         assert removed(plan) == ["n2"]
-        assert kept(plan)["n1"] == "busy"
+        assert kept(plan)["n1"] == "no_place"
 
     @pytest.mark.parametrize(
         ("expression", "problem"),
@@ -255,7 +255,7 @@ class TestResourceClaims:
         (one,) = plan.kept
         assert (one.reason.code, one.reason.text) == (
             "not_judged",
-            "node n1 runs default/trainer, whose resource claims (one-gpu) are not judged",
+            "node n1 stays: default/trainer has resource claims (one-gpu), which are not judged",
         )
 
     def test_its_pods_are_never_taken_for_movable(self) -> None:

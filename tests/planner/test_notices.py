@@ -91,7 +91,7 @@ def test_an_instance_that_aws_will_take_is_emptied_before_and_its_pods_have_a_ne
 
     (step,) = plan.scale_in
     assert (step.node, step.instance_id, step.why, step.deadline_s) == ("n1", "i-n1", "interrupted", 120)
-    assert step.reason.text == "node n1: AWS takes its instance i-n1 at 2026-01-01 00:02:00 UTC"
+    assert step.reason.text == "node n1 goes: AWS takes its instance i-n1 at 2026-01-01 00:02:00 UTC"
     assert desired(plan) == {"g": 2}
 
 

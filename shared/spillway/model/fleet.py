@@ -24,7 +24,7 @@ class Instance(Model, frozen=True):
 
     `launched_at` comes from EC2 and is None where EC2 did not tell; `state` and `private_dns` are EC2's own, "" where not read.
     `definition` launched it, in the terms of Choice. `reservation` is the capacity reservation or block that it runs in.
-    It counts `weight` units of desired.
+    It counts `weight` units of desired. `impaired` is what EC2's status checks find wrong with it, "" for nothing.
     """
 
     id: str
@@ -39,6 +39,7 @@ class Instance(Model, frozen=True):
     definition: str = ""
     reservation: str = ""
     weight: int = 1
+    impaired: str = ""
 
     @property
     def is_pending(self) -> bool:
@@ -289,7 +290,8 @@ class RegionView(Model, frozen=True):
 
 
 class FleetSnapshot(Model, frozen=True):
-    """Regions and groups by name. `taken_at` is the time of the read."""
+    """Regions and groups by name. `taken_at` is the time of the read. `ended` are instances of no group that EC2 has ended and
+    still speaks of."""
 
     cluster: str
     home_region: str
@@ -299,4 +301,5 @@ class FleetSnapshot(Model, frozen=True):
     id: str = ""
     warnings: tuple[Reason, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()  # those that groups draw on
+    ended: tuple[str, ...] = ()
     schema_version: int = SCHEMA_VERSION

@@ -8,13 +8,15 @@ from spillway.model.cluster import Taint
 
 
 class NodeMemory(Model, frozen=True):
-    """Clocks of one node, in the API server's time. None: not so now. A node is idle without a workload pod."""
+    """Clocks of one node, in the API server's time. None: not so now. A node is idle without a workload pod, and unneeded while
+    no more of it is asked for than an underutilised node's threshold."""
 
     node: str
     first_seen: datetime
     last_seen: datetime
     idle_since: datetime | None = None
     unready_since: datetime | None = None
+    unneeded_since: datetime | None = None
     instance_id: str = ""
 
 

@@ -229,19 +229,55 @@ class RemovalLimits(_Section):
     nodes_per_hour: PositiveInt | None = None
 
 
+class DrainablePolicy(_Section):
+    """What pods let their node go, where Cluster Autoscaler has a flag for it (docs/drainability.md)."""
+
+    young_s: Seconds = Field(300, description="A pod that started less than this ago is not moved")
+    min_replicas: NonNegativeInt = Field(0, description="A pod whose controller wants fewer than this many is not moved")
+    custom_controllers: Literal["keep", "move"] = Field("keep", description="Pods of controllers that Kubernetes does not know")
+    local_storage: Literal["keep", "move"] = Field("keep", description="Pods with hostPath volumes, or emptyDir on disk")
+    system_pods_s: Seconds | None = Field(
+        3600, description="How long a pod of kube-system without a disruption budget is not moved; null is for ever"
+    )
+
+
+class Window(_Section):
+    """Opens when the cron line fires, for `duration_s`. One that cannot be read never opens."""
+
+    schedule: str
+    duration_s: PositiveInt
+    time_zone: str = "UTC"
+
+
 class ScaleInPolicy(_Section):
     enabled: bool = True
     idle_s: Seconds = Field(600, description="An empty node goes after this")
     unneeded_s: Seconds = Field(600, description="An underutilised node goes after this")
     utilisation_threshold: float = Field(0.5, ge=0, le=1)
+    gpu_utilisation_threshold: float = Field(
+        0.5, ge=0, le=1, description="Of nodes with accelerators, whose use alone counts there"
+    )
+    ignore_daemons_utilisation: bool = Field(False, description="Leave DaemonSets out of a node's use")
+    spare_nodes: NonNegativeInt = Field(0, description="So many idle nodes stay until spare_idle_s")
+    spare_per: Literal["group", "instance_type"] = "group"
+    spare_idle_s: Seconds = 604800
+    dead_s: Seconds = Field(1800, description="A node that is not Ready for this long may be dead")
+    dead_at_once: Annotated[str | int, AfterValidator(_is_percent_or_count)] = Field(
+        "20%", description="More silent nodes than this are a cut network; a percentage rounds up"
+    )
     consolidation: Consolidation = Consolidation.EMPTY_AND_UNDERUTILISED
     budgets: tuple[Budget, ...] = (Budget(nodes="10%"),)
     limits: RemovalLimits = RemovalLimits()
+    windows: tuple[Window, ...] = Field((), description="Nodes are given back in these only; none means always")
     cluster_minimum: ClusterMinimum = ClusterMinimum()
     respect_protection: bool = Field(False, description="True: instances protected from scale in are never ended by us")
     max_age_s: PositiveInt | None = None
     drift: bool = False
     batch: Literal["wait", "evict"] = Field("wait", description="What happens to running pods of Jobs")
+    batch_ends_s: Seconds | None = Field(
+        None, description="Pods that are waited for are evicted when their node has been unneeded for this long; null is never"
+    )
+    drainable: DrainablePolicy = DrainablePolicy()
 
 
 class DrainPolicy(_Section):

@@ -13,6 +13,7 @@ from spillway.model.fleet import FailureClass, FleetSnapshot, Instance
 from spillway.model.memory import Memory, NodeMemory, Unavailable
 from spillway.model.policy import Policy
 from spillway.planner import learned
+from spillway.planner.scale_in.utilisation import use_of
 from spillway.planner.unavailable import key_of, lasts, proven_since, refused
 from spillway.planner.view import LiveNode, View, view
 
@@ -31,7 +32,7 @@ def observe(
 ) -> Memory:
     """The memory after this tick: clocks of nodes go on, vanished nodes are found, refusals and what nodes show remembered.
 
-    A node that the memory does not know is idle since `assume_idle_since`, never before it was created; None: since
+    A node that the memory does not know is idle or unneeded since `assume_idle_since`, never before it was created; None: since
     this snapshot. Requests and drains stay as they are. Same input, same memory.
     """
     seen = view(cluster, fleet, memory, policy, now)
@@ -52,10 +53,13 @@ def _clocks(seen: View, live: LiveNode, old: NodeMemory | None, assumed: datetim
     instance_id = node.machine.instance_id if node.machine else ""
     if old is not None and old.instance_id not in ("", instance_id):
         old = None  # another machine under the same name: its clocks are its own
-    idle_since = None
+    first = at if assumed is None else max(assumed, node.created)
+    idle_since = unneeded_since = None
     if not live.workload:
-        first = at if assumed is None else max(assumed, node.created)
         idle_since = first if old is None else old.idle_since or at
+    use = use_of(seen, live)
+    if use is not None and use.is_low:
+        unneeded_since = first if old is None else old.unneeded_since or at
     unready_since = None
     if not node.ready:
         unready_since = (old.unready_since if old else None) or node.ready_changed or at
@@ -65,6 +69,7 @@ def _clocks(seen: View, live: LiveNode, old: NodeMemory | None, assumed: datetim
         last_seen=at,
         idle_since=idle_since,
         unready_since=unready_since,
+        unneeded_since=unneeded_since,
         instance_id=instance_id,
     )
 

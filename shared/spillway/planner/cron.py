@@ -20,14 +20,19 @@ _SHORT = {
 
 
 def is_within(line: str, span: timedelta | None, zone: str, now: datetime) -> bool:
-    """True when the line fired within `span` before `now` (None: within the minute), or when it cannot be read."""
-    try:
-        fields = parse(line)
-        here = now.astimezone(ZoneInfo(zone))
-    except (ValueError, KeyError):
-        return True
-    fired = _last(fields, here)
+    """True when the line fired within `span` before `now` (None: within the minute). Raises ValueError as `check`."""
+    here = now.astimezone(check(line, zone))
+    fired = _last(parse(line), here)
     return fired is not None and here - fired < (span or timedelta(minutes=1))
+
+
+def check(line: str, zone: str) -> ZoneInfo:
+    """The zone; raises ValueError, which says what cannot be read: the line, or the zone's name."""
+    parse(line)
+    try:
+        return ZoneInfo(zone)
+    except (ValueError, KeyError, OSError) as error:
+        raise ValueError(f"{zone!r} is no time zone") from error
 
 
 @lru_cache(maxsize=256)

@@ -27,7 +27,8 @@ from spillway.planner.market import Market
 from spillway.planner.new_nodes import NewNodes
 from spillway.planner.paid import paid, total_usd_h
 from spillway.planner.rooms import Kind, Rooms
-from spillway.planner.scale_in import Shrink
+from spillway.planner.scale_in.elsewhere import Elsewhere
+from spillway.planner.scale_in.shrink import Shrink
 from spillway.planner.scale_out import Growth
 from spillway.planner.supply import Supply
 from spillway.planner.topology.settle import Topology, reasons, settle
@@ -68,7 +69,8 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     settled = settle(seen, topology, judged, rooms, market_supply, fit, dimensions, bought)
     market, purchase, placed = settled.market, settled.purchase, place.placed(settled.moves)
 
-    shrink = Shrink(seen, gaps, frozenset(placed.used | {p.target for p in nominated}))
+    used = frozenset(placed.used | {p.target for p in nominated})
+    shrink = Shrink(seen, gaps, used, lambda candidates: Elsewhere(seen, gaps, settled.moves, candidates))
     shrink.run()
     grow, new = Growth(seen, lots, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
     leave = shrink.steps(len(grow) + 1)
@@ -85,7 +87,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         give_back=tuple(give_back(seen, gaps, len(grow) + len(leave) + 1)),
         unserved=tuple(explain.unserved(lot, lot.left) for lot in waiting if lot.left),
         kept=tuple(shrink.reasons()),
-        warnings=tuple(_warnings(seen)),
+        warnings=tuple(_warnings(seen, shrink)),
         placements=(*nominated, *topology.in_order([*placed.placements, *new])),
     )
     return msgspec.structs.replace(found, plan_id=_plan_id(found))
@@ -126,7 +128,7 @@ def _summary(
     meant = sum(placement.pods for placement in nominated)
     there = Counter({key: sum(i.is_member for i in group.instances) for key, group in seen.groups.items()})
     grown = there + Counter(node.source.group.key for node in purchase.nodes)
-    gone = Counter(live.group.key for live, _ in shrink.removed if live.group)
+    gone = Counter(shrink.gone())
     before, bought = total_usd_h(seen, there), total_usd_h(seen, grown)
     return Summary(
         pods_pending=sum(lot.count for lot in waiting) + meant,
@@ -135,7 +137,7 @@ def _summary(
         pods_on_new_nodes=sum(placement.pods for placement in on_new),
         pods_unserved=sum(lot.left for lot in waiting),
         nodes_new=len(purchase.nodes),
-        nodes_removed=len(shrink.removed),
+        nodes_removed=gone.total(),
         price_usd_h_new=_dollars(bought - before),
         price_usd_h_before=_dollars(before),
         price_usd_h_after=_dollars(total_usd_h(seen, grown - gone)),
@@ -146,9 +148,9 @@ def _dollars(amount: float) -> float:
     return round(amount, 6)
 
 
-def _warnings(seen: View) -> Iterable[Reason]:
+def _warnings(seen: View, shrink: Shrink) -> Iterable[Reason]:
     found = [*seen.cluster.warnings, *seen.fleet.warnings, *seen.warnings, *supply.warnings(seen), *_silent(seen)]
-    found += unjudged.warnings(seen)
+    found += [*unjudged.warnings(seen), *shrink.warnings()]
     return sorted(set(found), key=lambda warning: (warning.code, warning.text))
 
 

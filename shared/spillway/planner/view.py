@@ -10,7 +10,7 @@ import msgspec
 
 from spillway.model.cluster import ClusterSnapshot, Node, PodSet, PodShape, PodState
 from spillway.model.fleet import FleetSnapshot, Instance, NodeGroup, NodeTemplate
-from spillway.model.memory import Memory
+from spillway.model.memory import Memory, NodeMemory
 from spillway.model.policy import GroupPolicy, Mode, Policy
 from spillway.model.reason import Reason
 from spillway.planner import autoscalers, noticed, taught
@@ -102,6 +102,15 @@ class View:
         """Less than the provision time ago."""
         limit = timedelta(seconds=self.policy_of(group).scale_out.provision_time_s)
         return moment is not None and self.now - moment < limit
+
+    @cached_property
+    def _clocks(self) -> dict[str, NodeMemory]:
+        return {node.node: node for node in self.memory.nodes}
+
+    def clock_of(self, live: LiveNode) -> NodeMemory:
+        """What is remembered of the node; nothing of one that is seen for the first time."""
+        at = self.cluster.taken_at
+        return self._clocks.get(live.node.name) or NodeMemory(node=live.node.name, first_seen=at, last_seen=at)
 
     @cached_property
     def cluster_age(self) -> timedelta:
