@@ -104,7 +104,7 @@ def test_and_none_before_it(fields: dict[str, Any], code: str) -> None:
 
 def test_a_budget_holds_also_what_is_said_to_be_safe() -> None:
     safe = small(annotations={SAFE: "true"})
-    code, text = why_stays(pair(safe, budgets=[budget(safe)]))
+    code, text = why_stays(pair(safe, pdbs=[budget(safe)]))
     assert (code, "default/guard" in text) == ("disruption_budget", True)
 
 
@@ -116,7 +116,7 @@ def test_an_old_pod_of_kube_system_is_held_by_nothing_after() -> None:
 def test_a_budget_takes_the_place_of_the_first_hour() -> None:
     system = small(namespace="kube-system", age_s=600)
     guard = msgspec.structs.replace(budget(system, allowed=1), namespace="kube-system")
-    assert removed(pair(system, budgets=[guard])) == ["low"]
+    assert removed(pair(system, pdbs=[guard])) == ["low"]
 
 
 @pytest.mark.parametrize(("value", "code"), [("11m", "do_not_disrupt"), ("10m", ""), ("9m59s", ""), ("1h", "do_not_disrupt")])

@@ -17,7 +17,7 @@ ALL_AT_ONCE: dict[str, Any] = {"budgets": [{"nodes": "100%"}]}
 
 def pair(
     *pods: Pods,
-    budgets: Iterable[Budget] = (),
+    pdbs: Iterable[Budget] = (),
     memory: Memory | None = None,
     more: Iterable[Node | Pods] = (),
     **scale_in: Any,
@@ -26,17 +26,17 @@ def pair(
     low, busy = node("low"), node("busy")
     objects = (low, busy, *pods, pod("load", cpu="2500m", node="busy"), *more)
     nodes = [one for one in objects if isinstance(one, Node)]
-    return planned(*objects, group("g", nodes=nodes), budgets=budgets, memory=memory, **scale_in)
+    return planned(*objects, group("g", nodes=nodes), pdbs=pdbs, memory=memory, **scale_in)
 
 
 def planned(
     *objects: Node | Pods | NodeGroup,
-    budgets: Iterable[Budget] = (),
+    pdbs: Iterable[Budget] = (),
     memory: Memory | None = None,
     **scale_in: Any,
 ) -> Plan:
     """Nodes that the memory does not know are unneeded since yesterday; all may go at once."""
-    seen = cluster(*(one for one in objects if not isinstance(one, NodeGroup)), budgets=tuple(budgets))
+    seen = cluster(*(one for one in objects if not isinstance(one, NodeGroup)), budgets=tuple(pdbs))
     supply = fleet(*(one for one in objects if isinstance(one, NodeGroup)))
     rules = policy(scale_in={**ALL_AT_ONCE, **scale_in})
     remembered = clocks.observe(memory or Memory(), seen, supply, rules, NOW, YESTERDAY)
