@@ -27,7 +27,7 @@ from spillway.kube.rounds import Round, State
 from spillway.kube.session import Session, connect
 from spillway.model.fleet import NodeGroup
 from spillway.model.plan import OutcomeStatus, ScaleIn, Why
-from spillway.planner.scale_in import DO_NOT_REMOVE
+from spillway.planner.scale_in.rules.annotated import FORBID
 from spillway.telemetry import Metric, emit, logger
 
 _POLL_S = 15  # for replacements; the workflow waits longer after many rounds
@@ -186,7 +186,7 @@ def _kept_by(task: tasks.Task, step: ScaleIn, node: nodes.LiveNode) -> str:
         return f"node {node.name} is in group {step.group}, which the policy ignores"
     if step.why is Why.DEAD and node.ready:
         return f"node {node.name} is Ready again"
-    found = [key for key, forbids in DO_NOT_REMOVE.items() if forbids(node.annotations.get(key, ""))]
+    found = [key for key, forbids in FORBID.items() if forbids(node.annotations.get(key, ""))]
     return f"node {node.name} carries the annotation {found[0]}" if found and step.why in VOLUNTARY else ""
 
 

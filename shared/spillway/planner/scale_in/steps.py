@@ -52,8 +52,8 @@ def of_instance(view: View, one: Lost, step: int) -> ScaleIn:
 
 
 def _deadline(view: View, live: LiveNode, why: Why) -> tuple[int, AtDeadline]:
-    """The end of the instance, where the policy's is later: then the node is not given back. From a dead node no pod leaves by itself: it is not waited for
-    longer than a pod may take."""
+    """The end of the instance, where the policy's is later: then the node is not given back. From a dead node no pod leaves by
+    itself: it is not waited for longer than a pod may take."""
     policy = view.policy.drain
     if why is Why.INTERRUPTED and live.ends_at is not None:
         left_s = max(1, int((live.ends_at - view.now).total_seconds()))
