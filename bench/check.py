@@ -1,8 +1,9 @@
 """Whether a plan's pods fit where it puts them, by plain arithmetic and the bench's own filters, none of the planner's."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from bench import neighbours
 from bench.scheduler import Host, admits
 from spillway.model.cluster import Machine, Node, PodShape, PodState
 from spillway.model.fleet import NodeGroup
@@ -21,7 +22,7 @@ class Wrong(Exception):
 def check(world: Dump, plan: Plan) -> None:
     """Every waiting pod has one place or is unserved, every place exists, is paid for and holds its pods.
 
-    Judged are requests, node selectors, required node affinity and taints. Raises Wrong.
+    Judged are requests, node selectors, required node affinity, taints, and what pods say of each other. Raises Wrong.
     """
     hosts = {host.node.name: host for host in _live(world)} | {host.node.name: host for host in _bought(world, plan)}
     shapes = {shape.id: shape for shape in world.cluster.shapes}
@@ -31,7 +32,7 @@ def check(world: Dump, plan: Plan) -> None:
         if pods.state == PodState.UNSCHEDULABLE
         for name in pods.names
     }
-    placed: set[str] = set()
+    placed: dict[str, neighbours.Placed] = {}
     for row in explain.assignments(plan, world.cluster, world.fleet):
         if row["node"] not in hosts:
             raise Wrong(f"the plan puts pods on {row['node']}, which is neither there nor bought")
@@ -40,8 +41,9 @@ def check(world: Dump, plan: Plan) -> None:
                 raise Wrong(
                     f"the plan puts {pod} on {row['node']}, and it {'has a place' if pod in placed else 'does not wait'}"
                 )
-            placed.add(pod)
+            placed[pod] = pod, waiting[pod], hosts[row["node"]].node
             _put(hosts[row["node"]], pod, waiting[pod])
+    _judge_neighbours(world, [host.node for host in hosts.values()], list(placed.values()))
     unserved = sum(one.pods for one in plan.unserved)
     if len(placed) + unserved != len(waiting):
         raise Wrong(f"{len(waiting)} pods wait, {len(placed)} have a place and {unserved} are unserved")
@@ -55,13 +57,24 @@ def unchecked(world: Dump) -> list[str]:
     waiting = {pods.shape for pods in world.cluster.pods if pods.state == PodState.UNSCHEDULABLE}
     shapes = [shape for shape in world.cluster.shapes if shape.id in waiting]
     carried = {
-        "topology spread": any(one.when_unsatisfiable == "DoNotSchedule" for shape in shapes for one in shape.spread),
-        "pod affinity": any(term.weight == 0 for shape in shapes for term in shape.pod_affinity),
-        "pod anti-affinity": any(term.weight == 0 for shape in shapes for term in shape.pod_anti_affinity),
         "volumes": any(shape.volumes for shape in shapes),
         "host ports": any(shape.host_ports for shape in shapes),
     }
     return [rule for rule, is_there in carried.items() if is_there]
+
+
+def _judge_neighbours(world: Dump, nodes: Sequence[Node], placed: Sequence[neighbours.Placed]) -> None:
+    shapes, by_name = {shape.id: shape for shape in world.cluster.shapes}, {node.name: node for node in nodes}
+    there = [
+        (shapes[pods.shape], by_name[pods.node], pods.state == PodState.TERMINATING)
+        for pods in world.cluster.pods
+        if pods.state in _ON_A_NODE and pods.node in by_name
+        for _ in pods.names
+    ]
+    found = neighbours.refused(nodes, there, placed, world.cluster.namespaces)
+    if found:
+        pod, node, rule = found[0]
+        raise Wrong(f"{len(found)} pods come where the plan puts them in no order that was tried; {pod} on {node}: {rule}")
 
 
 def host_of(group: NodeGroup, name: str) -> Host:

@@ -85,13 +85,20 @@ def bind(waiting: Waiting, hosts: Sequence[Host], draw: random.Random) -> tuple[
 
 
 def admits(node: Node, shape: PodShape) -> bool:
-    """All filters but resources."""
+    """All filters but resources, and but those that speak of other pods."""
     if node.unschedulable or (shape.node_name and shape.node_name != node.name):
         return False
+    return selects(node, shape) and tolerates(node, shape)
+
+
+def selects(node: Node, shape: PodShape) -> bool:
+    """nodeSelector and required node affinity."""
     if any(node.labels.get(key) != value for key, value in shape.node_selector.items()):
         return False
-    if shape.node_affinity is not None and not any(_matches(term, node) for term in shape.node_affinity):
-        return False
+    return shape.node_affinity is None or any(_matches(term, node) for term in shape.node_affinity)
+
+
+def tolerates(node: Node, shape: PodShape) -> bool:
     return all(
         any(_tolerates(t, taint) for t in shape.tolerations) for taint in node.taints if taint.effect != "PreferNoSchedule"
     )
