@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from bench import allocatable, bursts, cold_start, fleet, peers, reaction, snapshot, tick
+from bench import allocatable, bursts, cold_start, fleet, growth, peers, reaction, snapshot, tick
 from bench.check import Wrong
 from bench.data import Missing
 from bench.figure import Figure
@@ -18,6 +18,7 @@ FIGURES: Mapping[str, Callable[[], Iterator[Figure]]] = {
     "cost_burst_2000": partial(bursts.cost, "burst_2000"),
     "bound_burst_300": partial(bursts.bound, "burst_300"),
     **{name: partial(peers.plan_time, name) for name in peers.GOALS},
+    "plan_growth": growth.growth,
     "snapshot_150000": snapshot.snapshot,
     "tick_idle": tick.idle,
     "fleet_tick_200": fleet.tick,

@@ -21,6 +21,7 @@ CLAIMED = {
     "ca_scale_up_50000",
     "ca_binpack_51000",
     "plan_150000",
+    "plan_growth",
 }
 
 
