@@ -41,11 +41,23 @@ class NewNode:
 
 @dataclass
 class Purchase:
-    """`left` counts the pods of each item that got no node; `ledger` has booked all of `nodes`."""
+    """`left` counts the pods of each item that got no node; `ledger` and `paid` have booked all of `nodes`."""
 
     nodes: list[NewNode]
     left: list[int]
     ledger: Ledger
+    paid: Paid
+
+    def add(self, node: NewNode) -> None:
+        self.ledger.take(node.source.group, 1)
+        node.is_paid = bool(self.paid.take(node.source.group, 1))
+        self.nodes.append(node)
+
+    def drop(self, node: NewNode) -> None:
+        self.ledger.take(node.source.group, -1)
+        if node.is_paid:
+            self.paid.take(node.source.group, -1)
+        self.nodes.remove(node)
 
 
 def buy(market: Market, ledger: Ledger, paid: Paid, raised: Sequence[Source], desired: Mapping[str, int]) -> Purchase:
@@ -88,8 +100,7 @@ class _Attempt:
     def __init__(
         self, market: Market, ledger: Ledger, paid: Paid, raised: Sequence[Source], desired: Mapping[str, int]
     ) -> None:
-        self.purchase = Purchase([], [item.count for item in market.items], ledger)
-        self._paid = paid
+        self.purchase = Purchase([], [item.count for item in market.items], ledger, paid)
         self._market, self._desired = market, dict(desired)
         self._room = {key: source.room for key, source in market.sources.items()}
         for source in raised:
@@ -116,8 +127,8 @@ class _Attempt:
     def _pack_rank(self, items: Sequence[int], rank: list[Source], reserved: frozenset[int], asked: Sequence[int]) -> None:
         """On what is paid already, then on what has its price."""
         before = list(self.purchase.left)
-        if free := [source for source in rank if self._paid.free(source.group)]:
-            self._pack(items, free, reserved, asked, self._paid)
+        if free := [source for source in rank if self.purchase.paid.free(source.group)]:
+            self._pack(items, free, reserved, asked, self.purchase.paid)
         taken = [was - now for was, now in zip(before, self.purchase.left, strict=True)]
         self._pack(items, rank, reserved, [wanted - took for wanted, took in zip(asked, taken, strict=True)])
 
@@ -146,7 +157,7 @@ class _Attempt:
         found: dict[tuple[object, ...], list[Source]] = defaultdict(list)
         for source in rank:
             if self._room[source.group.key]:
-                signature = self.purchase.ledger.signature(source.group), self._paid.signature(source.group)
+                signature = self.purchase.ledger.signature(source.group), self.purchase.paid.signature(source.group)
                 found[source.host, source.have, source.price, source.accelerated, signature].append(source)
         return list(found.values())
 
@@ -183,9 +194,7 @@ class _Attempt:
         group = node.source.group
         self._room[group.key] -= 1
         self._desired[group.key] += 1
-        self.purchase.ledger.take(group, 1)
-        node.is_paid = bool(self._paid.take(group, 1))
-        self.purchase.nodes.append(node)
+        self.purchase.add(node)
         for i, number in node.pods:
             self.purchase.left[i] -= number
 

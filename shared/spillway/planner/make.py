@@ -31,7 +31,8 @@ from spillway.planner.scale_in.elsewhere import Elsewhere
 from spillway.planner.scale_in.shrink import Shrink
 from spillway.planner.scale_out import Growth
 from spillway.planner.supply import Supply
-from spillway.planner.topology.settle import Topology, reasons, settle
+from spillway.planner.topology.settle import Settling
+from spillway.planner.topology.topology import Topology
 from spillway.planner.unserved import Explainer
 from spillway.planner.view import View, view
 
@@ -66,7 +67,8 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     def bought(market: Market) -> Purchase:
         return buy(market, limits, free, [market.sources[key] for key in raised], desired)
 
-    settled = settle(seen, topology, judged, rooms, market_supply, fit, dimensions, bought)
+    coming = {key: gap.coming for key, gap in gaps.items()}
+    settled = Settling(seen, topology, judged, rooms, market_supply, fit, dimensions, daemons, coming, bought).settle()
     market, purchase, placed = settled.market, settled.purchase, place.placed(settled.moves)
 
     used = frozenset(placed.used | {p.target for p in nominated})
@@ -74,7 +76,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     shrink.run()
     grow, new = Growth(seen, lots, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
     leave = shrink.steps(len(grow) + 1)
-    explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger, reasons(topology, settled))
+    explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger, settled.reasons)
     found = Plan(
         plan_id="",
         cluster=cluster.cluster,
@@ -88,7 +90,7 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         unserved=tuple(explain.unserved(lot, lot.left) for lot in waiting if lot.left),
         kept=tuple(shrink.reasons()),
         warnings=tuple(_warnings(seen, shrink)),
-        placements=(*nominated, *topology.in_order([*placed.placements, *new])),
+        placements=(*nominated, *settled.in_order([*placed.placements, *new])),
     )
     return msgspec.structs.replace(found, plan_id=_plan_id(found))
 

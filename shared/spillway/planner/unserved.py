@@ -84,7 +84,7 @@ class Explainer:
         limit = self._ledger.refusal(group)
         if limit and group.key in self._supply.sources:
             return limit.code, 0.0, limit.text
-        beside = self._neighbours.of(lot, host) if self._neighbours and group.key in self._supply.sources else None
+        beside = self._neighbours.of(lot, group.key) if self._neighbours and group.key in self._supply.sources else None
         if beside:
             return beside.code, 0.0, beside.text
         return Code.AT_MAX, 0.0, f"at its max of {self._view.max_of(group)} nodes"

@@ -61,9 +61,11 @@ class TestApart:
         assert desired(plan_for(shy, *racks)) == {"r1": 1, "r2": 1}
         assert desired(plan_for(shy, group("plain"))) == {"plain": 1}
 
-    def test_a_group_that_chooses_the_zone_promises_none(self):
+    def test_a_group_that_chooses_the_zone_serves_whom_any_of_its_zones_suits(self):
+        """The first one, wherever it lands; the second might land beside it."""
         plan = plan_for(pod(count=2, labels=DB, pod_anti_affinity=term(ZONE)), group("ab", zones=["us-east-1a", "us-east-1b"]))
-        assert not plan.has_steps
+        assert desired(plan) == {"ab": 1}
+        assert unserved(plan) == {"default/p-1": 1}
 
 
 class TestBeside:

@@ -60,7 +60,7 @@ class Bundles:
         return self._near.intersection(parcel.need.wants)
 
     def _brought(self, parcel: Parcel) -> frozenset[int]:
-        return self._near.intersection(dimension for dimension, amount in parcel.need.drains if amount < 0)
+        return brought(parcel.need, self._near)
 
     def _beside(self, parcel: Parcel) -> int:
         """How many find somebody on a node that is there."""
@@ -85,7 +85,7 @@ class Bundles:
             for parcel, pods in unit:
                 self._left[id(parcel)] -= pods * times
                 self._opened |= self._brought(parcel)
-            yield self._bundle(unit, times)
+            yield together(unit, times, self._near, self._fit)
 
     def _may_be_first(self, parcel: Parcel) -> bool:
         return self._wanted(parcel) <= self._brought(parcel) and self._opened.isdisjoint(self._wanted(parcel))
@@ -120,22 +120,29 @@ class Bundles:
         known = {id(parcel): parcel for parcel in (seed, *able)}
         return [(known[key], number) for key, number in pods.items() if number]
 
-    def _bundle(self, unit: _Unit, times: int) -> Parcel:
-        brought = frozenset[int]().union(*(self._brought(parcel) for parcel, _ in unit))
-        each, drains = Counter[int](), Counter[int]()
-        for parcel, pods in unit:
-            each.update({dimension: amount * pods for dimension, amount in parcel.need.each})
-            drains.update({dimension: amount * pods for dimension, amount in parcel.need.drains})
-        need = Need(
-            tuple(sorted(each.items())),
-            tuple(sorted({one for parcel, _ in unit for one in parcel.need.once})),
-            tuple(sorted({one for parcel, _ in unit for one in parcel.need.wants} - brought)),
-            tuple(sorted(drains.items())),
-        )
-        return Parcel(
-            parts=tuple((lot, pods * number) for parcel, number in unit for lot, pods in parcel.parts),
-            count=times,
-            need=need,
-            kind=self._fit.together(parcel.kind for parcel, _ in unit),
-            domains=tuple(sorted({one for parcel, _ in unit for one in parcel.domains})),
-        )
+
+def brought(need: Need, near: frozenset[int]) -> frozenset[int]:
+    """Dimensions of affinity of which such a pod is what others look for."""
+    return near.intersection(dimension for dimension, amount in need.drains if amount < 0)
+
+
+def together(unit: _Unit, times: int, near: frozenset[int], fit: Fit) -> Parcel:
+    """One parcel of so many equal units."""
+    found = frozenset[int]().union(*(brought(parcel.need, near) for parcel, _ in unit))
+    each, drains = Counter[int](), Counter[int]()
+    for parcel, pods in unit:
+        each.update({dimension: amount * pods for dimension, amount in parcel.need.each})
+        drains.update({dimension: amount * pods for dimension, amount in parcel.need.drains})
+    need = Need(
+        tuple(sorted(each.items())),
+        tuple(sorted({one for parcel, _ in unit for one in parcel.need.once})),
+        tuple(sorted({one for parcel, _ in unit for one in parcel.need.wants} - found)),
+        tuple(sorted(drains.items())),
+    )
+    return Parcel(
+        parts=tuple((lot, pods * number) for parcel, number in unit for lot, pods in parcel.parts),
+        count=times,
+        need=need,
+        kind=fit.together(parcel.kind for parcel, _ in unit),
+        domains=tuple(sorted({one for parcel, _ in unit for one in parcel.domains})),
+    )

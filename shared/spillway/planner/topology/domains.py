@@ -7,8 +7,7 @@ those that others look for first.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 
 from spillway.model.cluster import PodShape
@@ -19,57 +18,13 @@ from spillway.planner.rules.base import Host
 from spillway.planner.topology.census import Census, all_there, counts, lasting
 from spillway.planner.topology.levels import fill
 from spillway.planner.topology.reach import Reach, Taken
-from spillway.planner.topology.terms import HOSTNAME, Avoid, Near, Shapes, Spread, Terms, where_of
+from spillway.planner.topology.rules import Rules
+from spillway.planner.topology.terms import HOSTNAME, Avoid, Near, Shapes, Spread, where_of
 
 Cuts = Mapping[tuple[int, str, str], int]
 """By lot, key and value: what the domain took at most when it was tried."""
 
 _DEEPEST = 4  # who looks for whom who looks for whom
-
-
-@dataclass
-class Rules:
-    """What each waiting shape says of others, and others of it, on keys that many nodes share. All by shape's id."""
-
-    avoids: dict[str, list[Avoid]] = field(default_factory=lambda: defaultdict(list))
-    avoided: dict[str, list[Avoid]] = field(default_factory=lambda: defaultdict(list))
-    near: dict[str, Near] = field(default_factory=dict)
-    looked_for: dict[str, list[Near]] = field(default_factory=lambda: defaultdict(list))
-    spreads: dict[str, list[Spread]] = field(default_factory=lambda: defaultdict(list))
-    owners: dict[Avoid, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    @property
-    def keys(self) -> list[str]:
-        """That any waiting pod's rule, or any rule about one, reads."""
-        found = {rule.key for rules in (self.avoids, self.avoided) for mine in rules.values() for rule in mine}
-        found |= {key for near in self.near.values() for key in near.keys if key != HOSTNAME}
-        return sorted(found | {spread.key for mine in self.spreads.values() for spread in mine})
-
-    def touch(self, shape: str) -> bool:
-        """Whether the shape has such a rule, or a rule speaks of it."""
-        return any(rules.get(shape) for rules in (self.avoids, self.avoided, self.near, self.looked_for, self.spreads))
-
-
-def rules_of(waiting: Sequence[PodShape], everyone: Iterable[PodShape], terms: Terms, shapes: Shapes) -> Rules:
-    found = Rules()
-    ids = frozenset(shape.id for shape in waiting)
-    for shape in everyone:
-        for rule in terms.avoided(shape):
-            if rule.key != HOSTNAME:
-                found.owners[rule].add(shape.id)
-                found.avoids[shape.id] += [rule] if shape.id in ids else []
-    for rule in found.owners:
-        for one in shapes.included(rule.pods) & ids:
-            found.avoided[one].append(rule)
-    for shape in waiting:
-        near = terms.near(shape)
-        if near and set(near.keys) != {HOSTNAME}:
-            found.near[shape.id] = near
-        found.spreads[shape.id] += [spread for spread in terms.spreads(shape) if spread.key != HOSTNAME]
-    for near in dict.fromkeys(found.near.values()):
-        for one in shapes.included(*near.pods) & ids:
-            found.looked_for[one].append(near)
-    return found
 
 
 class Domains:
@@ -130,7 +85,6 @@ class Splitting:
         self._dealt: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._parts: dict[int, list[tuple[dict[str, str], int]]] = {}
         self._within: dict[int, tuple[Within, ...]] = {}
-        self._seeds: list[tuple[int, str, str]] = []
 
     def parcels(self) -> list[Parcel]:
         """In queue order; a lot that may go nowhere has none."""
@@ -228,7 +182,6 @@ class Splitting:
         index = next(index for index, (kept, _) in enumerate(parts) if not kept)
         parts[index] = ({}, parts[index][1] - 1)
         parts.insert(0, (dict(domains), 1))
-        self._seeds += [(lot.number, key, value) for key, value in domains.items()]
         self._book(lot, domains, 1)
 
     def _choose(self, first: Lot, near: Near, key: str, chosen: Mapping[str, str]) -> str | None:
@@ -340,31 +293,6 @@ class Splitting:
                     found.update({value: pods for value, pods in dealt.items() if value in found})
             self._even[spread, where] = found
         return self._even[spread, where]
-
-    def holds(self, taken: Mapping[tuple[int, str, str], int], born: Sequence[Host]) -> bool:
-        """Whether no domain got more than its skew allows, and each has the pod for which others go there.
-
-        `taken` are pods by lot's number, key and value, `born` the nodes that were bought.
-        """
-        self._born = born
-        groups: dict[tuple[Spread, Hashable], tuple[Counter[str], set[str]]] = {}
-        for lot in self._all.order:
-            for spread in self._all.rules.spreads.get(lot.shape.id, ()):
-                where = where_of(spread, lot.shape)
-                included = self._all.shapes.included(spread.pods)
-                if (spread, where) not in groups:
-                    groups[spread, where] = self._present(spread, lot.shape), set()
-                if lot.shape.id in included:
-                    present, got = groups[spread, where]
-                    for value in self._all.reach.values[spread.key]:
-                        if pods := taken.get((lot.number, spread.key, value), 0):
-                            present[value] += pods
-                            got.add(value)
-        return all(taken.get(seed) for seed in self._seeds) and all(
-            present[value] - (min(present.values()) if len(present) >= spread.min_domains else 0) <= spread.max_skew
-            for (spread, _), (present, got) in groups.items()
-            for value in got
-        )
 
     def lacks(self, born: Sequence[Host]) -> bool:
         """Whether nodes were bought in a domain that a spread knew nothing of."""

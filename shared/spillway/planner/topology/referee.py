@@ -1,0 +1,63 @@
+"""Who of a draft may really come: batch by batch, as a scheduler could bind them, in rounds until nobody moves."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from spillway.planner.buy import Purchase
+from spillway.planner.demand import Lot
+from spillway.planner.topology.draft import Batch, Draft
+from spillway.planner.topology.sites import Site
+from spillway.planner.topology.standing import Standing
+
+
+class Referee:
+    """Lets the pods of a draft come one batch after the other, those of `lots` as `order` has them, until nobody moves."""
+
+    def __init__(self, standing: Standing, lots: Sequence[Lot], turn: Callable[[Lot], int]) -> None:
+        self._standing = standing
+        self._order = sorted(lots, key=lambda lot: (-lot.shape.priority, turn(lot), lot.number))
+
+    def replay(self, draft: Draft) -> None:
+        """Opens the draft's nodes and writes its log anew. The ledger must be as it was before the draft."""
+        standing = self._standing
+        standing.forget_peaks()
+        for site in dict.fromkeys((*draft.nodes, *(site for mine in draft.wanted.values() for site in mine))):
+            standing.open(site)
+        draft.log = []
+        left = [(lot, dict(draft.wanted[lot.number])) for lot in self._order if lot.number in draft.wanted]
+        before = -1
+        while left and before < len(draft.log):
+            before = len(draft.log)
+            for lot, wanted in left:
+                draft.log += self._come(lot, wanted)
+            left = [(lot, wanted) for lot, wanted in left if wanted]
+
+    def hold(self, draft: Draft, purchase: Purchase) -> None:
+        """Leaves out of draft and purchase what does not hold: pods that may not come, and nodes that nobody is on then."""
+        while True:
+            self.replay(draft)
+            draft.wanted = draft.came()
+            used = {site for mine in draft.wanted.values() for site in mine}
+            idle = [site for site, node in draft.nodes.items() if site not in used and not node.raised]
+            if not idle:
+                return
+            for site in idle:
+                purchase.drop(draft.nodes.pop(site))
+            self._standing.take_back(0)
+
+    def _come(self, lot: Lot, wanted: dict[Site, int]) -> Iterator[Batch]:
+        """Takes from `wanted` who comes; those of a spread level by level."""
+        came: dict[Site, int] = {}
+        bonds = self._standing.bonds(lot.shape.id)
+        once = bonds is None or not (bonds.even or bonds.beside)
+        moved = True
+        while moved:
+            moved = False
+            for site in list(wanted):
+                if pods := self._standing.most(lot.shape.id, lot.need, site, wanted[site]):
+                    self._standing.put(lot.shape.id, lot.need, site, pods)
+                    came[site] = came.get(site, 0) + pods
+                    wanted[site] -= pods
+                    moved = not once
+                    if not wanted[site]:
+                        del wanted[site]
+        return (Batch(lot, site, pods) for site, pods in came.items())
