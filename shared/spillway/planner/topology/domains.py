@@ -47,6 +47,11 @@ class Domains:
         return sorted(touched, key=lambda lot: (depth[lot.shape.id], lot.shape.id not in self.rules.avoids, lot.number))
 
     @cached_property
+    def waiting(self) -> Mapping[str, PodShape]:
+        """By id."""
+        return {lot.shape.id: lot.shape for lot in self.lots}
+
+    @cached_property
     def contested(self) -> frozenset[Avoid]:
         """Rules that avoid pods which wait, too: who has one must say where it goes."""
         return frozenset(rule for mine in self.rules.avoided.values() for rule in mine)
@@ -57,6 +62,10 @@ class Domains:
         turns = {lot.number: turn for turn, lot in enumerate(self.order)}
         last = {rule: turns[lot.number] for lot in self.order for rule in self.rules.avoids.get(lot.shape.id, ())}
         return turns, last
+
+    def turn(self, lot: Lot) -> int:
+        """Where in the order the lot is dealt; those that no such rule touches come last."""
+        return self._turns[0].get(lot.number, len(self.order))
 
     def comes_later(self, rule: Avoid, lot: Lot) -> bool:
         """Whether one that has the rule is split after the lot that it avoids, which must say where it goes, then."""
@@ -290,7 +299,8 @@ class Splitting:
             found = self._present(spread, shape)
             for (one, key), dealt in self._dealt.items():
                 if key == spread.key and one in included:
-                    found.update({value: pods for value, pods in dealt.items() if value in found})
+                    alike = where == where_of(spread, self._all.waiting[one])
+                    found.update({value: pods for value, pods in dealt.items() if alike or value in found})
             self._even[spread, where] = found
         return self._even[spread, where]
 

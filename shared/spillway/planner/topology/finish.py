@@ -49,12 +49,19 @@ class Finisher:
         for node in purchase.nodes:
             self._bought[node.source.group.key] += 1
         waiting = [lot for lot in self._lots if self._left[lot.number]]
-        while any([self._seat_all(waiting), self._open_one(waiting)]):
+        moved = True
+        while moved and waiting:
+            moved = self._seat_all(waiting)
+            while site := self._open_one(waiting):
+                moved = True
+                for lot in waiting:
+                    if self._left[lot.number] and self._suits(lot, site):
+                        self._put(lot, site, self._left[lot.number])
             waiting = [lot for lot in waiting if self._left[lot.number]]
 
     def _seat_all(self, waiting: Sequence[Lot]) -> bool:
-        before = -1
-        start = len(self._draft.log)
+        """On nodes that there are, until nobody moves."""
+        start, before = len(self._draft.log), -1
         while before < len(self._draft.log):
             before = len(self._draft.log)
             for lot in waiting:
@@ -126,9 +133,9 @@ class Finisher:
         self._standing.repeat(steps)
         return False
 
-    def _open_one(self, waiting: Sequence[Lot]) -> bool:
+    def _open_one(self, waiting: Sequence[Lot]) -> Site | None:
         """A further node, for the first that may have one."""
-        for lot in waiting:
+        for lot in (lot for lot in waiting if self._left[lot.number]):
             for source in self._sources(lot):
                 site = self._standing.new(source)
                 if self._standing.most(lot.shape.id, lot.need, site, 1) and self._admit(lot, site):
@@ -139,8 +146,8 @@ class Finisher:
                     for (need, kind), sites in self._sites.items():
                         if self._standing.holds(need, site) and self._fit.refusal(kind, site.host) is None:
                             sites.append(site)
-                    return True
-        return False
+                    return site
+        return None
 
     def _sources(self, lot: Lot) -> Iterator[Source]:
         """One of each that no pod tells apart, as far as limits and sizes leave room."""

@@ -25,6 +25,7 @@ class Outcome:
         self._standing, self._fit, self._near = standing, fit, near
         self._lots = {lot.number: lot for lot in lots}
         self._parcels: dict[tuple[Pattern, tuple[int, ...]], Parcel] = {}
+        self._kinds: dict[tuple[int, int], int] = {}
         self._items: dict[tuple[Pattern, tuple[int, ...]], int] = {}
 
     def moves(self, draft: Draft) -> list[Move]:
@@ -70,5 +71,9 @@ class Outcome:
         return self._items[key]
 
     def _kind(self, lot: Lot, site: Site) -> int:
-        bonds = self._standing.bonds(lot.shape.id)
-        return self._fit.kept_to(lot.kind, *bonds.kept_to(site)) if bonds else lot.kind
+        """Nodes of one kind have the same values."""
+        key = lot.number, site.host
+        if key not in self._kinds:
+            bonds = self._standing.bonds(lot.shape.id)
+            self._kinds[key] = self._fit.kept_to(lot.kind, *bonds.kept_to(site)) if bonds else lot.kind
+        return self._kinds[key]

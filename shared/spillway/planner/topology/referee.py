@@ -1,6 +1,7 @@
 """Who of a draft may really come: batch by batch, as a scheduler could bind them, in rounds until nobody moves."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 from spillway.planner.buy import Purchase
 from spillway.planner.demand import Lot
@@ -10,11 +11,13 @@ from spillway.planner.topology.standing import Standing
 
 
 class Referee:
-    """Lets the pods of a draft come one batch after the other, those of `lots` as `order` has them, until nobody moves."""
+    """Lets the pods of a draft come one batch after the other: those of `lots` by priority and turn, each turn until nobody
+    moves, together with who of those before could not come yet. `turn` is a lot's turn and its place within that."""
 
-    def __init__(self, standing: Standing, lots: Sequence[Lot], turn: Callable[[Lot], int]) -> None:
+    def __init__(self, standing: Standing, lots: Sequence[Lot], turn: Callable[[Lot], tuple[int, int]]) -> None:
         self._standing = standing
-        self._order = sorted(lots, key=lambda lot: (-lot.shape.priority, turn(lot), lot.number))
+        ordered = sorted(((-lot.shape.priority, *turn(lot), lot.number), lot) for lot in lots)
+        self._turns = [[lot for _, lot in same] for _, same in groupby(ordered, lambda one: one[0][:2])]
 
     def replay(self, draft: Draft) -> None:
         """Opens the draft's nodes and writes its log anew. The ledger must be as it was before the draft."""
@@ -23,13 +26,23 @@ class Referee:
         for site in dict.fromkeys((*draft.nodes, *(site for mine in draft.wanted.values() for site in mine))):
             standing.open(site)
         draft.log = []
-        left = [(lot, dict(draft.wanted[lot.number])) for lot in self._order if lot.number in draft.wanted]
-        before = -1
-        while left and before < len(draft.log):
-            before = len(draft.log)
-            for lot, wanted in left:
-                draft.log += self._come(lot, wanted)
-            left = [(lot, wanted) for lot, wanted in left if wanted]
+        left: list[tuple[Lot, dict[Site, int]]] = []
+        for lots in self._turns:
+            left += [(lot, dict(draft.wanted[lot.number])) for lot in lots if lot.number in draft.wanted]
+            before = -1
+            while left and before < len(draft.log):
+                before = len(draft.log)
+                for lot, wanted in left:
+                    draft.log += self._come(lot, wanted)
+                left = [(lot, wanted) for lot, wanted in left if wanted]
+
+    def repeat(self, draft: Draft) -> None:
+        """All of the log comes again, as it came."""
+        for site in draft.nodes:
+            self._standing.open(site)
+        for lot, site, pods in draft.log:
+            self._standing.open(site)
+            self._standing.put(lot.shape.id, lot.need, site, pods)
 
     def hold(self, draft: Draft, purchase: Purchase) -> None:
         """Leaves out of draft and purchase what does not hold: pods that may not come, and nodes that nobody is on then."""

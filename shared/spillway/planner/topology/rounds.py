@@ -44,7 +44,7 @@ class Rounds:
         open_rooms = [replace(room, free=_boundless(room.free, spreads | self.near)) for room in rooms]
         open_sources = [replace(s, have=tuple(_boundless(s.have, spreads | self.near))) for s in supply.sources.values()]
         reach = Reach(open_rooms, open_sources, fit, topology.keys, sum(lot.asked for lot in lots))
-        self._domains = Domains(topology.rules.over_domains(), lots, topology.shapes, self._census, reach, fit)
+        self.domains = Domains(topology.rules.over_domains(), lots, topology.shapes, self._census, reach, fit)
         self._evenness = Evenness(hosts.spreads, first, rooms, supply.sources.values(), fit, self._census)
         there = {shape for one in self._census.classes for shape, pods in all_there(one).items() if pods}
         self._taken = frozenset(
@@ -58,7 +58,7 @@ class Rounds:
         self.has_more = True
 
     def begin(self) -> tuple[list[Parcel], list[Room], Supply]:
-        self._splitting = Splitting(self._domains, self._cuts, self._born)
+        self._splitting = Splitting(self.domains, self._cuts, self._born)
         parcels = self._splitting.parcels()
         self._wanted = _by_domain(parcels)
         self._grants = self._evenness.grants(parcels, self._modest)

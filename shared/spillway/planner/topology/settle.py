@@ -74,27 +74,29 @@ class Settling:
         standing = Standing(
             self._view, topology.rules, topology.shapes, topology.waiting, self._rooms, self._fit, self._daemons, first
         )
-        referee = Referee(standing, self._lots, lambda lot: topology.turn(lot.shape))
         rounds = Rounds(self._view, topology, self._lots, self._rooms, self._supply, self._fit, self._dimensions)
+        referee = Referee(standing, self._lots, lambda lot: (topology.turn(lot.shape), rounds.domains.turn(lot)))
         best: tuple[tuple[list[int], float], Draft, Settled, Supply] | None = None
         for _ in range(ROUNDS):
             parcels, rooms, supply = rounds.begin()
             attempt = self._attempt(parcels, rooms, supply)
             draft = drafted(attempt.moves, attempt.market, attempt.purchase, standing)
             referee.replay(draft)
+            rounds.learn(draft, standing)
+            standing.take_back(0)
+            referee.hold(draft, attempt.purchase)
+            Finisher(
+                standing, referee, self._lots, self._fit, self._supply, attempt.market, self._dimensions.accelerators
+            ).finish(draft, attempt.purchase)
             worth = self._worth(draft), sum(node.price for node in draft.nodes.values())
             if best is None or worth < best[0]:
                 best = worth, draft, attempt, supply
-            rounds.learn(draft, standing)
-            standing.take_back(0)
-            if not rounds.has_more:
+            if not rounds.has_more or not any(worth[0]):
                 break
+            standing.take_back(0)
         _, draft, attempt, supply = best  # type: ignore[misc]  # there is one round at least
-        referee.hold(draft, attempt.purchase)
-        finisher = Finisher(
-            standing, referee, self._lots, self._fit, self._supply, attempt.market, self._dimensions.accelerators
-        )
-        finisher.finish(draft, attempt.purchase)
+        standing.take_back(0)
+        referee.repeat(draft)
         return self._outcome(draft, attempt, supply, standing, rounds.near)
 
     def _attempt(self, parcels: Sequence[Parcel], rooms: Sequence[Room], supply: Supply) -> Settled:

@@ -12,12 +12,13 @@ from spillway.planner.view import View
 
 
 class Turn(IntEnum):
-    """When the scheduler had better take a pod, among those of equal priority."""
+    """When the scheduler had better take a pod, among those of equal priority: first who was dealt to domains, in the order in
+    which that was done; then, on nodes, who counts others before these come; and last who is only counted, wherever it goes."""
 
-    COUNTS_OTHERS = 0
-    COUNTS_ITS_KIND = 1
-    COUNTED = 2
-    LOOKS_FOR_OTHERS = 3
+    BOUND_TO_DOMAINS = 0
+    COUNTS_OTHERS = 1
+    BOUND_TO_NODES = 2
+    COUNTED = 3
 
 
 class Topology:
@@ -37,9 +38,12 @@ class Topology:
         return not self.rules.keys
 
     def turn(self, shape: PodShape) -> Turn:
-        if shape.id in self.rules.near:
-            return Turn.LOOKS_FOR_OTHERS
-        spreads = self.rules.spreads.get(shape.id)
-        if not spreads:
-            return Turn.COUNTED
-        return Turn.COUNTS_ITS_KIND if all(spread.pods.include(shape) for spread in spreads) else Turn.COUNTS_OTHERS
+        spreads = self.rules.spreads.get(shape.id, ())
+        keys = {key for spread in spreads for key in spread.keys} | {rule.key for rule in self.rules.avoids.get(shape.id, ())}
+        if near := self.rules.near.get(shape.id):
+            keys |= set(near.keys)
+        if keys - {HOSTNAME}:
+            return Turn.BOUND_TO_DOMAINS
+        if not all(spread.pods.include(shape) for spread in spreads):
+            return Turn.COUNTS_OTHERS
+        return Turn.BOUND_TO_NODES if keys else Turn.COUNTED
