@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from spillway.model.reason import Code
+from spillway.model.selector import UNTOLD
 from spillway.planner.fit import OUTSIDE, Within
 from spillway.planner.rules.base import Refusal
-from spillway.planner.topology.sites import Site
+from spillway.planner.topology.sites import Site, is_sure
 from spillway.planner.topology.tallies import Company, Evenness, Tally
 from spillway.planner.topology.terms import HOSTNAME, Avoid, Near, Spread
 
@@ -81,7 +82,7 @@ class Even:
 
     def most(self, site: Site, wanted: int) -> int:
         for value in site.values[self.evenness.domains.key]:
-            if not wanted or value is None:
+            if not wanted or value is None or value == UNTOLD:
                 return 0
             there, least = self.evenness.most_in(value), self._least(value, site)
             if least is None:
@@ -108,7 +109,7 @@ class Even:
             return None
         key = self.evenness.domains.key
         value = next((one for one in site.values[key] if one is not None), None)
-        if None in site.values[key] or value is None:
+        if None in site.values[key] or UNTOLD in site.values[key] or value is None:
             text = f"is spread over {self.rule.key}, and would be {_where(self.rule.key, key, site)}"
             return Refusal(Code.TOPOLOGY_SPREAD, text)
         number = self.evenness.number_with(value)
@@ -157,7 +158,7 @@ class Bonds:
             pinned += zip(beside.rule.keys, (tally.key for tally in beside.company.by_key), strict=True)
         pinned += [(even.rule.key, even.evenness.domains.key) for even in self.even]
         for key, number in dict.fromkeys(pinned):
-            if key != HOSTNAME and len(site.values[number]) == 1:
+            if key != HOSTNAME and is_sure(site.values[number]):
                 yield Within(key, frozenset({site.values[number][0] or OUTSIDE}))
         for apart in self.apart:
             taken = frozenset(value for value, pods in apart.tally.sure.items() if pods)
@@ -174,6 +175,8 @@ class Bonds:
 
 def _where(key: str, number: int, site: Site) -> str:
     options = site.values[number]
+    if UNTOLD in options:
+        return f"on a node of whose {key} nobody knows which it is"
     if len(options) > 1:
         return f"in whichever of {', '.join(str(value) for value in options)} the group will choose"
     return f"on a node without {key}" if options[0] is None else f"in {options[0]}"

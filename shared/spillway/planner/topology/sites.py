@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from spillway.model.cluster import PodShape
+from spillway.model.selector import UNTOLD
 from spillway.planner.fit import Fit
 from spillway.planner.rooms import Room
 from spillway.planner.rules import node_affinity, node_name, node_selector, taints
@@ -12,7 +13,11 @@ from spillway.planner.supply import Source
 from spillway.planner.topology.terms import Spread
 
 Options = tuple[str | None, ...]
-"""Values that a key may have on a node, None where it may lack it. One alone is certain."""
+"""Values that a key may have on a node: None where it may lack it, UNTOLD where it may be any."""
+
+
+def is_sure(options: Options) -> bool:
+    return len(options) == 1 and options[0] != UNTOLD
 
 
 @dataclass(slots=True, eq=False)
@@ -47,16 +52,17 @@ class Marks:
         self.keys = tuple(keys)
         self._affinity = Fit(shapes, (node_name, node_selector, node_affinity))
         self._taints = Fit(shapes, (taints,))
+        self._read = self._affinity.keys | self._taints.keys | frozenset(keys)
         self._known: dict[Hashable, int] = {}
         self._all: list[tuple[tuple[frozenset[str], ...], tuple[tuple[int, int], ...]]] = []
 
     def values(self, host: Host) -> tuple[Options, ...]:
         """By key."""
-        variants = host.in_each_zone()
-        return tuple(tuple(dict.fromkeys(variant.labels.get(key) for variant in variants)) for key in self.keys)
+        found = ([variant.labels.get(key) for variant in host.each((key,))] for key in self.keys)
+        return tuple(tuple(dict.fromkeys(values)) for values in found)
 
     def of(self, host: Host) -> int:
-        variants = host.in_each_zone()
+        variants = host.each(self._read)
         present = tuple(frozenset(key for key in self.keys if key in variant.labels) for variant in variants)
         kinds = tuple((self._affinity.host_kind(variant), self._taints.host_kind(variant)) for variant in variants)
         mark = self._known.setdefault((present, kinds), len(self._all))

@@ -6,7 +6,8 @@ A node whose value of a key is not known yet counts as `maybe` in each of its op
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from spillway.planner.topology.sites import Options, Site
+from spillway.model.selector import UNTOLD
+from spillway.planner.topology.sites import Options, Site, is_sure
 
 
 class Tally:
@@ -20,7 +21,7 @@ class Tally:
     def add(self, site: Site, pods: int, *, sure: bool = True) -> None:
         """`pods` below 0 are lifted. Not `sure`: they may not come, as those that are nominated."""
         options = site.values[self.key]
-        if sure and len(options) == 1:
+        if sure and is_sure(options):
             if options[0] is not None:
                 self.sure[options[0]] += pods
         else:
@@ -29,7 +30,9 @@ class Tally:
                     self.maybe[value] += pods
 
     def most_in(self, value: str) -> int:
-        return self.sure.get(value, 0) + self.maybe.get(value, 0)
+        if value == UNTOLD:
+            return sum(self.sure.values()) + sum(self.maybe.values())
+        return self.sure.get(value, 0) + self.maybe.get(value, 0) + self.maybe.get(UNTOLD, 0)
 
     def taken(self, site: Site) -> str | None:
         """A value that the site may have and where such a pod may be."""
@@ -51,7 +54,7 @@ class Company:
             tally.add(site, pods, sure=sure)
         if any(value is not None for values in options for value in values):
             self.total += pods
-            if sure and any(len(values) > 1 for values in options):
+            if sure and not all(map(is_sure, options)):
                 self._on_vague[site.name] += pods
 
     def is_beside(self, site: Site) -> bool:
@@ -86,7 +89,7 @@ class Domains:
         """Domains to which pods on the site count, and whether they surely do."""
         surely, perhaps = self.counts(site.mark) if site.mark is not None else (False, False)
         options = site.values[self.key] if perhaps else ()
-        return options, surely and len(options) == 1
+        return options, surely and is_sure(options)
 
     def move(self, site: Site, number: int) -> None:
         """The node comes (1) or goes (-1)."""
@@ -138,7 +141,7 @@ class Evenness:
             self._levels[pods] += 1
 
     def most_in(self, value: str | None) -> int:
-        return 0 if value is None else self.sure.get(value, 0) + self.maybe.get(value, 0)
+        return 0 if value is None else self.sure.get(value, 0) + self.maybe.get(value, 0) + self.maybe.get(UNTOLD, 0)
 
     def least_beside(self, value: str | None, site: Site) -> int | None:
         """The fewest that any domain but `value` has, None where there is no other."""
