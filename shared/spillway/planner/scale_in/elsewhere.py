@@ -12,7 +12,7 @@ from spillway.planner.new_nodes import NewNodes
 from spillway.planner.place import Move
 from spillway.planner.rooms import Kind, Room, Rooms
 from spillway.planner.scale_in.order import Candidate
-from spillway.planner.topology.settle import Topology
+from spillway.planner.topology.topology import Topology
 from spillway.planner.view import LiveNode, View
 
 _Load = tuple[tuple[str, int], ...]
