@@ -129,7 +129,8 @@ def brought(need: Need, near: frozenset[int]) -> frozenset[int]:
 def together(unit: _Unit, times: int, near: frozenset[int], fit: Fit) -> Parcel:
     """One parcel of so many equal units."""
     found = frozenset[int]().union(*(brought(parcel.need, near) for parcel, _ in unit))
-    each, drains = Counter[int](), Counter[int]()
+    each: Counter[int] = Counter()
+    drains: Counter[int] = Counter()
     for parcel, pods in unit:
         each.update({dimension: amount * pods for dimension, amount in parcel.need.each})
         drains.update({dimension: amount * pods for dimension, amount in parcel.need.drains})

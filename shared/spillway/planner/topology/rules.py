@@ -13,10 +13,12 @@ Rule = TypeVar("Rule")
 
 @dataclass
 class Rules:
-    """All by shape's id. `owners` are all that have a rule, also those that run."""
+    """All by shape's id. `owners` are all that have a rule, also those that run. What a shape wants to be `beside` is dealt as
+    one, which is `near`."""
 
     avoids: dict[str, list[Avoid]] = field(default_factory=lambda: defaultdict(list))
     avoided: dict[str, list[Avoid]] = field(default_factory=lambda: defaultdict(list))
+    beside: dict[str, list[Near]] = field(default_factory=dict)
     near: dict[str, Near] = field(default_factory=dict)
     looked_for: dict[str, list[Near]] = field(default_factory=lambda: defaultdict(list))
     spreads: dict[str, list[Spread]] = field(default_factory=lambda: defaultdict(list))
@@ -62,7 +64,7 @@ def rules_of(waiting: Sequence[PodShape], everyone: Iterable[PodShape], terms: T
     _avoid(found, ids, everyone, terms, shapes)
     for shape in waiting:
         if near := terms.near(shape):
-            found.near[shape.id] = near
+            found.beside[shape.id], found.near[shape.id] = terms.beside(shape), near
         if spreads := terms.spreads(shape):
             found.spreads[shape.id] = spreads
     for near in dict.fromkeys(found.near.values()):

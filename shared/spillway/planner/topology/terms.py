@@ -93,18 +93,25 @@ class Terms:
         required = (term for term in shape.pod_anti_affinity if term.weight == 0)
         return list(dict.fromkeys(Avoid(term.topology_key, self._pods(term, shape)) for term in required))
 
-    def near(self, shape: PodShape) -> Near | None:
-        """All terms hold together, and of the same pod: source interpodaffinity/filtering.go, podMatchesAllAffinityTerms.
-
-        So do pods whose shared volume is not made yet want to be where the first of them goes (plugin volumebinding).
+    def beside(self, shape: PodShape) -> list[Near]:
+        """Each by itself. All terms of affinity hold together, and of the same pod: source interpodaffinity/filtering.go,
+        podMatchesAllAffinityTerms. Pods whose shared volume is not made yet want to be where the first of them goes: plugin
+        volumebinding.
         """
         required = [term for term in shape.pod_affinity if term.weight == 0]
-        unmade = [need for need in shape.volumes if need.first_decides]
-        if not required and not unmade:
+        found = [Near((need.first_decides,), (Pods(None, (), need.shared),)) for need in shape.volumes if need.first_decides]
+        if required:
+            pods = dict.fromkeys(self._pods(term, shape) for term in required)
+            found.append(Near(tuple(sorted({term.topology_key for term in required})), tuple(pods)))
+        return list(dict.fromkeys(found))
+
+    def near(self, shape: PodShape) -> Near | None:
+        """All of `beside` as one, for dealing: a pod that all of them look for."""
+        found = self.beside(shape)
+        if not found:
             return None
-        pods = [self._pods(term, shape) for term in required] + [Pods(None, (), need.shared) for need in unmade]
-        keys = {term.topology_key for term in required} | {need.first_decides for need in unmade}
-        return Near(tuple(sorted(keys)), tuple(dict.fromkeys(pods)))
+        keys = sorted({key for one in found for key in one.keys})
+        return Near(tuple(keys), tuple(dict.fromkeys(pods for one in found for pods in one.pods)))
 
     def spreads(self, shape: PodShape) -> list[Spread]:
         required = [one for one in shape.spread if one.when_unsatisfiable == "DoNotSchedule"]

@@ -41,7 +41,7 @@ class Ties:
             owners = frozenset(self._rules.owners[rule])
             contested = not self._ids.isdisjoint(owners)
             found.apart.append(Apart(rule, self._tally(rule.key, owners), shape.id in owners, theirs=True, contested=contested))
-        if near := self._rules.near.get(shape.id):
+        for near in self._rules.beside.get(shape.id, ()):
             found.beside.append(Beside(near, self._company(near), near.include(shape)))
         for spread in self._rules.spreads.get(shape.id, ()):
             found.even.append(Even(spread, self.evenness(spread, shape), spread.pods.include(shape)))
