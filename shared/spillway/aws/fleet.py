@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from spillway.aws import ceilings, groups, history, labels, launch, prices, requirements, shapes, state, templates, weights
 from spillway.aws.documented import ODD
 from spillway.aws.kept import Kept
@@ -44,6 +46,7 @@ def reduce(
     found: list[NodeGroup] = []
     warnings: list[Reason] = []
     bounds: list[Ceiling] = []
+    ended: list[str] = []
     for region in sorted(answers):
         answer = answers[region]
         problem = str(answer) if isinstance(answer, Exception | str) else _problem(answer, "AutoScalingGroups")
@@ -61,6 +64,7 @@ def reduce(
         regions.append(RegionView(name=region, known=True, as_of=taken_at))
         here, bounded, troubles = _region(region, cluster, taken_at, answer, named, previous, policy)
         found += here
+        ended += _ended(answer)
         bounds += bounded
         warnings += troubles
     warnings += _not_found(named, answers)
@@ -72,6 +76,7 @@ def reduce(
         groups=tuple(sorted(found, key=lambda group: (group.region, group.name))),
         warnings=tuple(warnings),
         ceilings=tuple(bounds),
+        ended=tuple(sorted(set(ended).difference(one.id for group in found for one in group.instances))),
     )
 
 
@@ -108,6 +113,7 @@ def _region(
     before = {group.name: group for group in previous.groups if group.region == region} if previous else {}
     catalogue, problems = _catalogue(region, answers, policy, before)
     machines, more = _machines(answers)
+    impaired, unclear = _impaired(answers)
     goings_on, others = _state(answers)
     bounds, rest = _ceilings(region, answers, previous)
     warnings = [
@@ -121,7 +127,8 @@ def _region(
         if isinstance(answers[key], Kept)
     ]
     warnings += [
-        Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in problems + more + others + rest
+        Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}")
+        for text in problems + more + unclear + others + rest
     ]
     past = history.by_group(_items(answers, "Activities"), now) or _cursors(region, answers, previous)
     found: list[NodeGroup] = []
@@ -130,7 +137,7 @@ def _region(
             if not _is_ours(item, region, cluster, named):
                 continue
             group, troubles = _group(region, item, catalogue, machines, past, goings_on, bounds)
-            group = goings_on.added(group, item, before.get(group.name))
+            group = _with_checks(goings_on.added(group, item, before.get(group.name)), impaired)
         except ODD as error:
             name = item.get("AutoScalingGroupName") if isinstance(item, Mapping) else None
             text = f"group {region}/{name or f'AutoScalingGroups[{number}]'} is not as AWS documents it: {error}"
@@ -332,6 +339,27 @@ def _machines(answers: Answers) -> tuple[dict[str, shapes.Ec2Instance], list[str
     inner = [machine for reservation in found for machine in reservation.instances]
     machines, more = shapes.read_all(inner, shapes.Ec2Instance, "Reservations[].Instances")
     return {machine.instance_id: machine for machine in machines}, problems + more
+
+
+def _impaired(answers: Answers) -> tuple[dict[str, str], list[str]]:
+    """By instance id, what EC2's status checks find wrong."""
+    found, problems = shapes.read_all(_items(answers, "InstanceStatuses"), shapes.InstanceStatus, "InstanceStatuses")
+    checks = {one.instance_id: (("system", one.system_status), ("instance", one.instance_status)) for one in found}
+    failed = {key: [name for name, check in both if check.status == "impaired"] for key, both in checks.items()}
+    return {key: f"{' and '.join(names)} status check" for key, names in failed.items() if names}, problems
+
+
+def _with_checks(group: NodeGroup, impaired: Mapping[str, str]) -> NodeGroup:
+    if impaired.keys().isdisjoint(one.id for one in group.instances):
+        return group
+    members = (msgspec.structs.replace(one, impaired=impaired.get(one.id, "")) for one in group.instances)
+    return msgspec.structs.replace(group, instances=tuple(members))
+
+
+def _ended(answers: Answers) -> Iterator[str]:
+    """Instances that EC2 has ended and still speaks of, which it does for about an hour."""
+    machines, _ = _machines(answers)
+    return (id_ for id_, machine in machines.items() if machine.state.name == "terminated")
 
 
 def _items(answers: Answers, key: str) -> list[Any]:

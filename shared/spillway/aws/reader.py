@@ -34,7 +34,7 @@ LATE_S = 3
 come after it. Four waves of late ones still leave room within the function's timeout to store what has come."""
 _KEPT_S = 1  # within its time a call that can answer with what it kept has to do so
 _NAMES_PER_FILTER = 200  # EC2 refuses more values of a filter
-_ALIVE = ["pending", "running", "shutting-down", "stopping", "stopped"]
+_STATES = ["pending", "running", "shutting-down", "stopping", "stopped", "terminated"]
 
 Item = Mapping[str, Any]
 
@@ -229,7 +229,7 @@ def _reservations(region: str, names: Sequence[str]) -> list[Item]:
     def of(batch: Sequence[str]) -> list[Item]:
         filters = [
             {"Name": "tag:aws:autoscaling:groupName", "Values": list(batch)},
-            {"Name": "instance-state-name", "Values": _ALIVE},
+            {"Name": "instance-state-name", "Values": _STATES},
         ]
         pages = clients.pages("ec2", region, "describe_instances", Filters=filters, MaxResults=1000)
         return [reservation for page in pages for reservation in page["Reservations"]]

@@ -292,6 +292,20 @@ class Ec2Instance(Timed, frozen=True):
     capacity_reservation_id: str = ""
 
 
+class CheckSummary(Shape, frozen=True):
+    """`status` is ok, impaired, insufficient-data, not-applicable or initializing."""
+
+    status: str = ""
+
+
+class InstanceStatus(Shape, frozen=True):
+    """What EC2's status checks say of an instance: its own, and those of the machine and the disks below it."""
+
+    instance_id: str
+    instance_status: CheckSummary = CheckSummary()
+    system_status: CheckSummary = CheckSummary()
+
+
 class Reservation(Shape, frozen=True):
     """Each of its instances is an `Ec2Instance`, to be read by itself."""
 

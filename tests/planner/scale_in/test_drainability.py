@@ -152,6 +152,20 @@ def test_pods_that_go_with_their_node_hold_it_by_nothing(pods: Pods) -> None:
     assert (step.node, step.why, step.evict) == ("low", "empty", ())
 
 
+@pytest.mark.parametrize(
+    "pods",
+    [
+        small("d", owner="DaemonSet", local_storage=("host",)),
+        small("m", owner="Node", mirror=True, namespace="kube-system", age_s=1),
+        small("f", owner="", priority=-11),
+    ],
+    ids=["daemon", "mirror", "filler"],
+)
+def test_nor_are_they_among_those_that_move(pods: Pods) -> None:
+    [step] = pair(pods, small()).scale_in
+    assert [one.pod for one in step.evict] == ["default/p"]
+
+
 def test_a_daemon_whose_set_is_gone_is_nobodys() -> None:
     """Cluster Autoscaler asks for owners before it asks for daemons."""
     orphan = small("d", owner="DaemonSet", owner_missing=True)

@@ -9,10 +9,10 @@ from spillway.model.reason import Code, Reason
 from spillway.planner.gaps import Gap
 from spillway.planner.scale_in import never_joined, steps
 from spillway.planner.scale_in.bounds import Bounds, Leaver, leaver
+from spillway.planner.scale_in.elsewhere import Elsewhere
 from spillway.planner.scale_in.facts import Facts
 from spillway.planner.scale_in.never_joined import Lost
 from spillway.planner.scale_in.order import Candidate, ordered
-from spillway.planner.scale_in.places import Places
 from spillway.planner.scale_in.rules import RULES
 from spillway.planner.scale_in.verdict import Goes, Verdict
 from spillway.planner.view import LiveNode, View
@@ -29,7 +29,7 @@ class Shrink:
     view: View
     gaps: Mapping[str, Gap]
     used: frozenset[str]
-    places: Callable[[Sequence[Candidate]], Places]
+    places: Callable[[Sequence[Candidate]], Elsewhere]
     removed: list[Candidate] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
     unbounded: list[tuple[LiveNode, Goes]] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Shrink:
                 moves = facts.drain(live).moves if verdict.why is Why.UNDERUTILISED else ()
                 yield Candidate(live, live.group, verdict, moves)
 
-    def _refusal(self, one: Candidate, bounds: Bounds, facts: Facts, places: Places) -> Reason | None:
+    def _refusal(self, one: Candidate, bounds: Bounds, facts: Facts, places: Elsewhere) -> Reason | None:
         name = one.live.node.name
         if giver := places.receives(one.live):
             return Reason(code=Code.RECEIVES_PODS, text=f"node {name} stays: pods of node {giver} move there")

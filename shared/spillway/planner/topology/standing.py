@@ -5,7 +5,7 @@ shape, whatever the size of the cluster.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from spillway.model.cluster import PodShape, PodState
@@ -112,6 +112,13 @@ class Standing:
         if not site.is_open:
             self._steps.append(_Step(site, site.mark))
             self._move(site, site.marked)
+
+    def shut(self, site: Site, host: Host, staying: Iterable[tuple[str, int]]) -> None:
+        """The node's taints are those of `host` now, and (shape, pods) stay on it: whoever honours taints counts it no more."""
+        self._steps.append(_Step(site, site.mark))
+        tenants: _Tenants = [(one, pods, True) for shape, pods in staying for one in self._ties.spread.get(shape, ())]
+        self._tenants.setdefault(site.name, tenants)
+        self._move(site, self._marks.of(host))
 
     def put(self, shape: str, need: Need, site: Site, pods: int) -> None:
         """Pods come to an open site; below 0 they are lifted from it."""
