@@ -122,6 +122,7 @@ class TestBegin:
 
         assert begin(world)["status"] == status
 
+    @pytest.mark.feature("EX-09")
     def test_a_retry_that_finds_a_new_pod_takes_its_own_cordon_back(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)
@@ -156,6 +157,7 @@ class TestBegin:
             begin(world)
         assert untouched(world)
 
+    @pytest.mark.feature("SI-13")
     def test_an_instance_that_never_joined_needs_no_drain(self, world: World):
         world.plan(scale_in=(scale_in(node="", instance_id="i-0new", why=Why.UNREGISTERED),))
 
@@ -199,6 +201,7 @@ class TestEvict:
         answer = evict(world)
         assert (answer["status"], answer["reason"], answer["told"]) == ("empty", "no pod holds node n1", "")
 
+    @pytest.mark.feature("EX-07")
     def test_a_pod_that_lands_between_look_and_taint_ends_the_drain(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)
@@ -210,6 +213,7 @@ class TestEvict:
         assert answer["reason"] == "node n1 runs default/web-0, which the plan did not know"
         assert world.api.get("Pod", "web-0", "default")["metadata"].get("deletionTimestamp") is None
 
+    @pytest.mark.feature("EX-07")
     def test_lower_tiers_go_first_and_the_next_waits_until_they_are_gone(self, world: World):
         for name, priority in (("low", 0), ("high", 100)):
             world.api.add(running(name, spec={"priority": priority}))
@@ -243,6 +247,7 @@ class TestEvict:
         assert (answer["status"], answer["wait_s"]) == ("waiting", 10)
         assert "default/web waits: Cannot evict pod" in answer["reason"]
 
+    @pytest.mark.feature("EX-07")
     def test_the_policy_cuts_a_long_grace(self, world: World):
         settings.put_policy(world.table, {"drain": {"max_grace_s": 45}}, by="test")
         world.api.add(running("web", spec={"terminationGracePeriodSeconds": 86400}))
@@ -281,6 +286,7 @@ class TestEvict:
         assert evict(world)["status"] == "empty"
 
     @pytest.mark.parametrize(("at_deadline", "status"), [(AtDeadline.GIVE_UP, "deadline"), (AtDeadline.FORCE, "empty")])
+    @pytest.mark.feature("EX-07")
     def test_the_deadline_counts_from_the_begin(self, world: World, at_deadline: AtDeadline, status: str):
         world.api.add(running("web", labels={"app": "web"}))
         world.api.add(allows_none(app="web"))
@@ -328,6 +334,7 @@ class TestEvict:
 
 
 class TestAbandon:
+    @pytest.mark.feature("EX-09")
     def test_it_leaves_no_trace_and_says_why(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)
@@ -340,6 +347,7 @@ class TestAbandon:
         assert told is not None
         assert (told.status, told.reason, told.node) == (OutcomeStatus.ABANDONED, "somebody asked", "n1")
 
+    @pytest.mark.feature("EX-09")
     def test_twice_is_as_good_as_once(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)
@@ -350,6 +358,7 @@ class TestAbandon:
         assert told is not None
         assert told.reason == "first"
 
+    @pytest.mark.feature("EX-09")
     def test_what_another_plan_does_to_the_node_is_not_undone(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)
@@ -384,6 +393,7 @@ class TestAbandon:
         abandon(world)
         assert untouched(world)
 
+    @pytest.mark.feature("EX-09")
     def test_a_server_that_is_down_keeps_the_lease_so_that_the_next_plan_sweeps(self, world: World):
         world.plan(scale_in=(scale_in(),))
         begin(world)

@@ -25,6 +25,8 @@ def remove(world: World) -> dict[str, str]:
     return world.call("remove_node", step=1)
 
 
+@pytest.mark.feature("EX-08")
+@pytest.mark.feature("SI-15")
 def test_the_node_object_goes_and_the_step_is_done(world: World):
     assert remove(world) == {"status": "removed"}
 
@@ -35,12 +37,25 @@ def test_the_node_object_goes_and_the_step_is_done(world: World):
     assert list(leases.drains(world.table)) == []
 
 
+@pytest.mark.feature("EX-07")
+def test_what_was_left_on_the_node_is_told_with_it(world: World):
+    world.call("remove_node", step=1, told="default/web stayed though its grace was over")
+
+    told = outcomes.get(world.table, "p1", 1)
+    assert told is not None
+    assert told.reason == (
+        "node n1: instance i-0a has ended, its Node object is deleted; default/web stayed though its grace was over"
+    )
+
+
 def test_once_more_is_no_error(world: World):
     remove(world)
 
     assert remove(world) == {"status": "removed"}
 
 
+@pytest.mark.feature("EX-08")
+@pytest.mark.feature("SI-15")
 def test_a_node_of_that_name_on_another_instance_stays(world: World):
     world.api.edit("Node", "n1", lambda one: one["spec"].update(providerID="aws:///us-east-1a/i-0b"))
 

@@ -30,6 +30,7 @@ def seen(world: World, name: str = "n1") -> Any:
     return found
 
 
+@pytest.mark.feature("EX-07")
 def test_cordon_taint_and_marks_come_in_one_write(world: World):
     world.api.add(node("n1", labels={"team": "a"}, spec={"taints": [THEIRS]}))
 
@@ -56,6 +57,7 @@ def test_a_second_cordon_by_the_same_plan_writes_nothing(world: World):
     assert seen(world) == before
 
 
+@pytest.mark.feature("EX-07")
 def test_a_taint_that_somebody_adds_meanwhile_is_kept(world: World):
     world.api.add(node("n1"))
     world.api.fail("patch", "nodes", 409, times=2)
@@ -109,6 +111,7 @@ def test_without_permission_nothing_is_changed(world: World):
 
 
 class TestUncordon:
+    @pytest.mark.feature("EX-09")
     def test_it_takes_off_exactly_what_the_cordon_put_on(self, world: World):
         world.api.add(node("n1", labels={"team": "a"}, spec={"taints": [THEIRS]}))
         before = seen(world)
@@ -121,12 +124,16 @@ class TestUncordon:
             one["metadata"] = {key: one["metadata"][key] for key in ("name", "uid", "labels")}
         assert after == before
 
+    @pytest.mark.feature("EX-09")
+    @pytest.mark.feature("SI-16")
     def test_a_persons_cordon_is_never_undone(self, world: World):
         world.api.add(node("n1", spec={"unschedulable": True, "taints": [OURS]}))
 
         assert not nodes.uncordon(world.session, "n1")
         assert seen(world)["spec"]["unschedulable"] is True
 
+    @pytest.mark.feature("EX-09")
+    @pytest.mark.feature("SI-16")
     def test_a_persons_exclusion_from_load_balancers_stays(self, world: World):
         world.api.add(node("n1", labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}))
         nodes.cordon(world.session, "n1", "plan1", AT)
@@ -135,6 +142,7 @@ class TestUncordon:
 
         assert seen(world)["metadata"]["labels"] == {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
 
+    @pytest.mark.feature("EX-09")
     def test_the_older_autoscalers_marker_goes_too_so_that_a_later_cordon_is_a_persons(self, world: World):
         world.api.add(node("n1", labels={"openai/cordoned-by-autoscaler": "true"}, spec={"unschedulable": True}))
 
@@ -143,6 +151,7 @@ class TestUncordon:
 
         assert not nodes.uncordon(world.session, "n1")
 
+    @pytest.mark.feature("EX-09")
     def test_the_marker_of_another_plan_stays_when_only_one_plans_is_meant(self, world: World):
         world.api.add(node("n1"))
         nodes.cordon(world.session, "n1", "plan2", AT)

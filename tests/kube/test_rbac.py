@@ -82,10 +82,12 @@ def one_of_everything(world: World) -> None:
     assert world.call("remove_node", step=1) == {"status": "removed"}
 
 
+@pytest.mark.feature("RS-02")
 def test_it_is_enough_for_all_that_the_functions_do(world: World):
     one_of_everything(world)
 
 
+@pytest.mark.feature("RS-02")
 def test_it_is_not_too_much(world: World):
     one_of_everything(world)
 
@@ -180,6 +182,7 @@ def test_where_discovery_is_not_open_to_all_the_role_opens_it(api_server: Cluste
         assert world.call("snapshot_cluster")["nodes"] == 1
 
 
+@pytest.mark.feature("RS-02")
 def test_the_server_refuses_all_else(world: World):
     """Nothing is left out: secrets, deletes of pods, their status, bindings, writes to the roles themselves."""
     custom = [Kind(*one.group_version.split("/"), one.kind.partition(".")[0], one.plural) for one in apis.NEWEST]
@@ -206,6 +209,7 @@ def test_without_the_role_nothing_is_allowed(api_server: Cluster):
     sessions.close()
 
 
+@pytest.mark.feature("RS-02")
 def test_no_wildcards_and_no_way_round_the_budgets():
     assert not any("*" in str(rule) for rule in ROLE["rules"] if "resources" in rule)
     assert ("delete", "pods") not in granted()

@@ -286,3 +286,28 @@ def test_regions_are_apart(account: Account) -> None:
     account.group()
     west = boto3.client("autoscaling", "us-west-2")
     assert west.describe_auto_scaling_groups()["AutoScalingGroups"] == []
+
+
+def test_a_termination_hook_holds_an_instance_until_it_is_completed_or_its_time_is_over(account: Account) -> None:
+    account.group()
+    account.raise_to(1)
+    account.clock.run(limit_s=50)
+    for name, transition in (("one", "TERMINATING"), ("two", "TERMINATING"), ("other", "LAUNCHING")):
+        account.groups.put_lifecycle_hook(
+            AutoScalingGroupName="gpu", LifecycleHookName=name, HeartbeatTimeout=600, DefaultResult="CONTINUE",
+            LifecycleTransition=f"autoscaling:EC2_INSTANCE_{transition}",
+        )  # fmt: skip
+    (held,) = account.members()
+    end: dict[str, Any] = {"InstanceId": held["InstanceId"], "ShouldDecrementDesiredCapacity": True}
+    for _ in range(2):
+        account.groups.terminate_instance_in_auto_scaling_group(**end)
+    assert (account.states(), account.desired()) == (["Terminating:Wait"], 0)
+
+    asked = {"AutoScalingGroupName": "gpu", "InstanceId": held["InstanceId"], "LifecycleActionResult": "CONTINUE"}
+    complete = account.groups.complete_lifecycle_action
+    complete(LifecycleHookName="one", **asked)
+    assert "No active Lifecycle Action found" in refused(complete, LifecycleHookName="one", **asked)
+    account.clock.run(limit_s=590)
+    assert account.states() == ["Terminating:Wait"]
+    account.clock.run(limit_s=41)
+    assert account.states() == []

@@ -95,6 +95,15 @@ def test_an_instance_that_aws_will_take_is_emptied_before_and_its_pods_have_a_ne
     assert desired(plan) == {"g": 2}
 
 
+@pytest.mark.feature("EX-07")
+@pytest.mark.parametrize(("deadline_s", "end"), [(3600, (120, "force")), (60, (60, "give_up"))])
+def test_a_node_that_ends_with_its_instance_is_not_given_back_to_the_scheduler(deadline_s: int, end: tuple[int, str]) -> None:
+    """Its last seconds would get new pods. Where the policy's deadline is sooner, there is time left for them."""
+    rules = policy(drain={"deadline_s": deadline_s})
+    (step,) = plan_for(*busy(), full(), memory=told(notice(Told.ENDS, ends_at=LATER)), rules=rules).scale_in  # type: ignore[arg-type]
+    assert (step.deadline_s, step.at_deadline.value) == end
+
+
 @pytest.mark.feature("EV-07")
 def test_no_min_or_budget_keeps_a_node_that_goes_in_any_case() -> None:
     rules = policy(scale_in={"budgets": [{"nodes": 0}]})

@@ -226,6 +226,7 @@ def test_suspended_and_protected_are_respected() -> None:
     assert removed(plan_for(n1, guarded, idle_since=YESTERDAY, rules=RULES)) == ["n1"]
 
 
+@pytest.mark.feature("RS-04")
 def test_a_view_that_is_old_or_in_part_takes_nothing() -> None:
     from spillway import planner
     from spillway.planner import clocks

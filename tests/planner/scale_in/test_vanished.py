@@ -11,6 +11,7 @@ from tests.builders import ago, group, kept, node, plan_for, policy
 LEFT: dict[str, Any] = {"ready": False, "unschedulable": True, "cordon": "dead-plan"}
 
 
+@pytest.mark.feature("SI-15")
 def test_the_node_of_an_instance_that_no_group_has_is_taken_away() -> None:
     plan = plan_for(node("n1", **LEFT), group("g"))
     (step,) = plan.scale_in
@@ -18,6 +19,7 @@ def test_the_node_of_an_instance_that_no_group_has_is_taken_away() -> None:
     assert "dead-plan" in step.reason.text
 
 
+@pytest.mark.feature("SI-15")
 @pytest.mark.parametrize(
     "fields", [{"cordon": ""}, {"ready": True}, {"ec2": False}, {"zone": "eu-west-1a"}, {"deleting": True}]
 )
