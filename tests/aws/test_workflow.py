@@ -55,6 +55,7 @@ def test_an_execution_that_exists_counts_as_started(world: World, monkeypatch: p
     assert not workflow.start(plan(world))
 
 
+@pytest.mark.feature("EX-12")
 def test_a_thousand_drains_are_spread_over_executions_that_each_have_room(world: World) -> None:
     made = world.plan(grow(1), *(leave(n, f"i-{n}") for n in range(2, 1002)))
 

@@ -68,11 +68,14 @@ def test_a_region_is_done_when_every_node_is_ready(world: World) -> None:
     assert check(world) == {"open": 0, "unready": 0, "spill": [], "done": True, "poll_s": 15, "news": 0}
 
 
+@pytest.mark.feature("EX-12")
 def test_looks_less_often_when_nothing_came_for_five_minutes(world: World) -> None:
     raised(world)
     assert check(world)["poll_s"] == 15
     world.clock.pass_s(301)
     assert check(world)["poll_s"] == 30
+    world.clock.pass_s(1500)
+    assert check(world)["poll_s"] == 60  # of a plan that is half an hour old
 
 
 def test_a_neighbour_waits_as_long_as_demand_may_still_spill_into_it(world: World) -> None:

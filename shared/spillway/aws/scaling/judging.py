@@ -25,6 +25,7 @@ PASSED_ON_AFTER = timedelta(seconds=120)  # its region does not answer, or anoth
 STEP_LOST_AFTER = timedelta(seconds=300)  # past the age at which a plan may still be begun
 POLL_S, SLOW_POLL_S = 15, 30
 SLOW_AFTER = timedelta(seconds=300)  # most instances are Ready by then, and a history has no room for ever
+LAST_POLL_S, OLD_AFTER = 60, timedelta(minutes=30)  # of a plan: what it still waits for has been refused again and again
 _GROUPS_ASKED_ONE_BY_ONE = 5  # more are read from the region's common list of activities
 
 
@@ -172,7 +173,7 @@ def _summary(task: Task, region: str, found: list[returning.Returned], news: int
         unready=sum(max(0, len(one.instances) - one.ready) for one in mine if one.state is RequestState.OPEN),
         spill=raising.by_region(waiting.values()),
         done=not live and not _to_begin(task, of_plan),
-        poll_s=_poll_s(live),
+        poll_s=_poll_s(task, live),
         news=news,
         refused=sum(one.nodes for one in found),
         given_back=sum(one.units for one in found),
@@ -180,7 +181,9 @@ def _summary(task: Task, region: str, found: list[returning.Returned], news: int
     )
 
 
-def _poll_s(live: Iterable[OpenRequest]) -> int:
+def _poll_s(task: Task, live: Iterable[OpenRequest]) -> int:
+    if clock.utcnow() - task.plan.created_at > OLD_AFTER:
+        return LAST_POLL_S
     youngest = max((request.asked_at for request in live), default=None)
     return SLOW_POLL_S if youngest and clock.utcnow() - youngest > SLOW_AFTER else POLL_S
 
