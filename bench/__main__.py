@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from bench import allocatable, bursts, cold_start, fleet, growth, peers, reaction, snapshot, tick
+from bench import allocatable, bursts, cold_start, drain, fleet, growth, peers, reaction, snapshot, tick
 from bench.check import Wrong
 from bench.data import Missing
 from bench.figure import Figure
@@ -22,6 +22,7 @@ FIGURES: Mapping[str, Callable[[], Iterator[Figure]]] = {
     "snapshot_150000": snapshot.snapshot,
     "tick_idle": tick.idle,
     "fleet_tick_200": fleet.tick,
+    "drain_1000": drain.drain,
     "reaction": reaction.reaction,
     **{f"cold_start_{name}": partial(cold_start.first_answers, name) for name in cold_start.SAMPLES},
 }
