@@ -21,8 +21,8 @@ $(UV):
 setup: $(UV) ## Install everything at the locked versions
 	@$(UV) sync --locked --quiet
 
-demo: setup ## Run the main job end to end in an emulated world (SEED= PODS= DRY=)
-	@$(RUN) python -m spillway_local.demo $(if $(SEED),--seed $(SEED)) $(if $(PODS),--pods $(PODS)) $(if $(DRY),--dry)
+demo: setup ## Run the main job end to end in an emulated world (SEED= PODS= DRY= FAULTS=)
+	@$(RUN) python -m spillway_local.demo $(if $(SEED),--seed $(SEED)) $(if $(PODS),--pods $(PODS)) $(if $(DRY),--dry) $(if $(FAULTS),--faults $(FAULTS))
 
 test: setup ## Run the fast tests (ARGS="tests/planner -k taint")
 	@MOTO_EC2_LOAD_DEFAULT_AMIS=false $(RUN) pytest --numprocesses auto --dist worksteal $(ARGS)

@@ -37,6 +37,7 @@ from spillway_local.control_plane.cluster import RealCluster
 from spillway_local.emulator.aws import TABLE, Aws
 from spillway_local.emulator.launches import Timing
 from spillway_local.emulator.pools import Pool
+from spillway_local.emulator.template import Template
 from spillway_local.handlers import ROOT
 from spillway_local.kube_api import Cluster, FakeCluster, NodeAgent
 from spillway_local.kube_api import Timing as KubeTiming
@@ -62,7 +63,8 @@ class Machine:
 @dataclass
 class World(AbstractContextManager["World"]):
     """`ticks` False: nothing happens by itself, `tick` takes the minute's place. `metrics` are the EMF lines written.
-    `cloud_controller` True: somebody else than Spillway deletes the nodes of machines that are gone.
+    `cloud_controller` True: somebody else than Spillway deletes the nodes of machines that are gone. `workflow` is the file of
+    another workflow than today's.
 
     With `plane` the cluster is a real one, which should be empty: its scheduler and controllers, and our node agent. Time is
     the wall's then, and whatever is to wait, be it a minute's tick, a boot or the workflow, waits `haste` times shorter.
@@ -78,6 +80,7 @@ class World(AbstractContextManager["World"]):
     ticks: bool = True
     cloud_controller: bool = False
     verbose: bool = False
+    workflow: Path | None = None
     plane: ControlPlane | None = None
     haste: float = 1.0
     metrics: list[dict[str, Any]] = field(default_factory=list)
@@ -111,7 +114,7 @@ class World(AbstractContextManager["World"]):
         self.table = Table(TABLE, self.raw.cluster)
         self.aws = Aws(
             self.clock, self.raw.home, self.raw.answers, timing=self.timing, capacity=self.capacity,
-            quota_vcpus=self.quota_vcpus, seed=self.seed,
+            quota_vcpus=self.quota_vcpus, seed=self.seed, template=Template(self.workflow),
         )  # fmt: skip
         self._stack = ExitStack()
 

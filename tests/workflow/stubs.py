@@ -141,6 +141,7 @@ class Workflow:
 
 @contextmanager
 def open_workflow() -> Iterator[Workflow]:
+    """Today's."""
     clock = VirtualClock()
     functions = Functions({}, busy=clock.busy)
     config = {"core": {"reset_boto3_session": False}, "stepfunctions": {"execute_state_machine": True}}

@@ -51,7 +51,7 @@ class Scenario:
     """`is_over` once all is done that was to be done."""
 
     name: str
-    open: Callable[[], World]
+    open: Callable[..., World]
     is_over: Callable[[World], bool]
     end: Mapping[str, int]
     bought: int
@@ -98,9 +98,14 @@ def name(item: Mapping[str, Any]) -> str:
     return str(item["metadata"]["name"])
 
 
-def _interrupted() -> World:
+def _refused(**options: Any) -> World:
+    """Two pods want a node each: the region at home has one."""
+    return scene.world(pods=2, boot_s=10, join_s=2, capacity={(EAST, "m5.large"): 1}, policy={"scale_in": _QUICK}, **options)
+
+
+def _interrupted(**options: Any) -> World:
     """Of two machines with a pod each AWS takes one: its pod moves, it is ended, and nothing is bought."""
-    world = scene.two_half_empty(policy={"scale_in": _QUICK})
+    world = scene.two_half_empty(policy={"scale_in": _QUICK}, **options)
     detail = {
         "instance-id": scene.TAKEN, "instance-action": "terminate",
         "instance-termination-time": f"{scene.NOW + timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}",
@@ -112,7 +117,7 @@ def _interrupted() -> World:
 
 GROW = Scenario(
     "grow",
-    lambda: scene.world(pods=2, boot_s=10, join_s=2, capacity={(EAST, "m5.large"): 1}, policy={"scale_in": _QUICK}),
+    _refused,
     is_over=lambda world: len(world.machines()) == 2,
     end={f"{EAST}/cpu": 1, f"{WEST}/cpu": 1},
     bought=2,

@@ -46,8 +46,11 @@ class Story:
         return World(self.raw, seed=self.seed, job_s=JOB_S, capacity=self.dry)
 
 
-def story(seed: int = 0, pods: int | None = None) -> Story:
-    """`seed` draws which pods come (when `pods` is fewer than all), how long each runs and how little is left."""
+def story(seed: int = 0, pods: int | None = None, scarce: bool = False) -> Story:
+    """`seed` draws which pods come (when `pods` is fewer than all), how long each runs and how little is left.
+
+    `scarce`: of every type that is wanted the home region has a tenth.
+    """
     draw = random.Random(seed)
     raw = read_raw(BURST, REGIONS)
     waiting = [item for item in raw.objects if item["kind"] == "Pod"]
@@ -57,7 +60,7 @@ def story(seed: int = 0, pods: int | None = None) -> Story:
     raw = replace(raw, policy=POLICY)
     fleet = fleet_of(raw)
     asked = _plan(raw, fleet)
-    wanted = _wanted_gpu_types(asked, fleet)
+    wanted = _wanted_types(asked, fleet, GPU)
     families = _most_wanted_families(wanted)[:FAMILIES]
     # Of each type of these families the home region has a quarter to a half of what is wanted.
     dry: dict[Pool, int] = {
@@ -65,6 +68,8 @@ def story(seed: int = 0, pods: int | None = None) -> Story:
         for instance_type, nodes in sorted(wanted.items())
         if family_of(instance_type) in families
     }
+    if scarce:
+        dry = {(raw.home, instance_type): nodes // 10 for instance_type, nodes in sorted(_wanted_types(asked, fleet).items())}
     return Story(raw, seed, dry, families, asked)
 
 
@@ -75,13 +80,13 @@ def _plan(raw: RawDump, fleet: FleetSnapshot) -> Plan:
     return planner.plan(cluster, fleet, Memory(), parse(POLICY, "of the demo"), raw.now)
 
 
-def _wanted_gpu_types(plan: Plan, fleet: FleetSnapshot) -> dict[str, int]:
-    """How many machines of each GPU type the plan asks of the home region."""
+def _wanted_types(plan: Plan, fleet: FleetSnapshot, resource: str = "") -> dict[str, int]:
+    """How many machines of each type, with `resource` of each that has it, the plan asks of the home region."""
     templates = {group.key: group.template for group in fleet.groups}
     wanted = Counter[str]()
     for step in plan.scale_out:
         template = templates[f"{step.region}/{step.group}"]
-        if template and step.region == fleet.home_region and GPU in template.allocatable:
+        if template and step.region == fleet.home_region and (not resource or resource in template.allocatable):
             wanted[template.instance_types[0]] += step.nodes
     return wanted
 

@@ -38,7 +38,12 @@ class QueueRule:
     max_receives: int
 
 
+@dataclass
 class Template:
+    """`workflow` is another file of the workflow than the one that template.yaml names."""
+
+    workflow: Path | None = None
+
     @cached_property
     def functions(self) -> Mapping[str, str]:
         """Folder under functions/ by logical id."""
@@ -88,12 +93,13 @@ class Template:
     def definition(self, arn_of: Mapping[str, str]) -> str:
         """The workflow's ASL with its substitutions filled in; `arn_of` by folder of the function."""
         properties = self._only("AWS::Serverless::StateMachine")
-        text: str = (ROOT / properties["DefinitionUri"]).read_text()
+        file = self.workflow or ROOT / properties["DefinitionUri"]
+        text = file.read_text(encoding="utf-8")
         for placeholder, target in properties["DefinitionSubstitutions"].items():
             function = target["Ref"].removesuffix(".Alias")
             text = text.replace("${" + placeholder + "}", arn_of[self.functions[function]])
         if "${" in text:
-            raise TemplateError(f"{properties['DefinitionUri']}: template.yaml has no substitution for a placeholder of it")
+            raise TemplateError(f"{file.name}: template.yaml has no substitution for a placeholder of it")
         return text
 
     def _only(self, kind: str) -> Properties:

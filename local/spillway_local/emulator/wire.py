@@ -14,7 +14,9 @@ from enum import StrEnum
 from typing import Any
 
 from botocore.endpoint import Endpoint
+from botocore.exceptions import EndpointConnectionError
 
+from spillway.aws.clients import FLEET
 from spillway.kube.session import Session
 from spillway_local.emulator.patching import Patch, patched
 
@@ -81,9 +83,10 @@ _current: ContextVar[_Run | None] = ContextVar("invocation", default=None)
 
 @dataclass
 class Wire:
-    """`made` are all calls in the order in which they began."""
+    """`made` are all calls in the order in which they began. Of `silent` regions the services of the fleet give no answer."""
 
     fault: Fault | None = None
+    silent: set[str] = field(default_factory=set)
     made: list[Call] = field(default_factory=list)
 
     @contextmanager
@@ -103,6 +106,8 @@ class Wire:
 
         def make_request(endpoint: Any, operation: Any, request: dict[str, Any]) -> Any:
             service = operation.service_model.service_name
+            if self.silent and service in FLEET and any(f".{region}." in endpoint.host for region in self.silent):
+                raise EndpointConnectionError(endpoint_url=endpoint.host)
             with self._call(f"{service}.{operation.name}{_kind(service, request)}"):
                 return send(endpoint, operation, request)
 
