@@ -11,10 +11,10 @@ from spillway_local.world import World
 REFUSALS, KILLED, OUTAGE = "refusals", "killed", "outage"
 WHAT = {
     REFUSALS: "the home region has a tenth of every machine that is wanted of it",
-    KILLED: "one in a hundred calls is the last that its function makes",
+    KILLED: "one in ten runs of our functions is killed before or after one of its first twenty calls",
     OUTAGE: "the home region's Auto Scaling and EC2 give no answer for ten minutes",
 }
-KILLED_CALLS = 0.01
+KILLED_RUNS, AMONG_CALLS = 0.1, 20
 OUTAGE_FROM_S, OUTAGE_S = 20.0, 600.0  # in the midst of the first scale out
 
 
@@ -29,9 +29,14 @@ class Faults:
     def begin(self, world: World) -> None:
         if KILLED in self.names:
             draw = random.Random(self.seed)
+            doomed: dict[int, tuple[int, When]] = {}  # runs, by their event, and where they end
 
             def kill(call: Call, when: When, event: Event) -> None:
-                if draw.random() < KILLED_CALLS / len(When):
+                if (call.number, when) == (1, When.BEFORE):
+                    doomed.pop(id(event), None)
+                    if draw.random() < KILLED_RUNS:
+                        doomed[id(event)] = draw.randint(1, AMONG_CALLS), draw.choice(list(When))
+                if doomed.get(id(event)) == (call.number, when):
                     self.killed[call.function] += 1
                     raise Killed
 

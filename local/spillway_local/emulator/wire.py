@@ -54,6 +54,7 @@ class Call:
     subject: str
     what: str
     nth: int
+    number: int = field(default=0, compare=False)  # of all calls of the run
 
     @property
     def is_write(self) -> bool:
@@ -127,7 +128,7 @@ class Wire:
         if run.dead:
             raise Killed
         run.made[what] += 1
-        call = Call(run.function, run.action, run.subject, what, run.made[what])
+        call = Call(run.function, run.action, run.subject, what, run.made[what], run.made.total())
         self.made.append(call)
         self._meet(call, When.BEFORE, run)
         yield
