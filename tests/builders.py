@@ -245,13 +245,16 @@ def _together(pods: Iterable[Pods]) -> Iterable[PodSet]:
 
 
 def fleet(*groups: NodeGroup, silent: Iterable[str] = (), **fields: Any) -> FleetSnapshot:
-    """`silent` regions did not answer."""
+    """`silent` regions have not answered for two minutes."""
     quiet = set(silent)
     regions = sorted({one.region for one in groups} | quiet)
     return FleetSnapshot(
         cluster="test",
         regions=tuple(
-            RegionView(name=name, known=name not in quiet, problem="timeout" if name in quiet else "") for name in regions
+            RegionView(name=name, known=False, as_of=ago(120), problem="timeout")
+            if name in quiet
+            else RegionView(name=name, known=True, as_of=NOW)
+            for name in regions
         ),
         groups=tuple(groups),
         **{"home_region": "us-east-1", "taken_at": NOW, **fields},

@@ -1,5 +1,7 @@
 """Which groups are asked, how many nodes, and where the rest of a demand goes."""
 
+from typing import Any
+
 import pytest
 
 from spillway import planner
@@ -7,7 +9,22 @@ from spillway.model.cluster import Taint
 from spillway.model.fleet import Scope
 from spillway.model.memory import Memory, Unavailable
 from spillway.model.plan import Plan
-from tests.builders import NOW, ago, cluster, desired, fleet, group, node, plan_for, pod, policy, refusal, refusals, warned
+from tests.builders import (
+    NOW,
+    ago,
+    cluster,
+    desired,
+    fleet,
+    group,
+    node,
+    open_request,
+    plan_for,
+    pod,
+    policy,
+    refusal,
+    refusals,
+    warned,
+)
 
 WEST = "us-west-2"
 
@@ -330,3 +347,29 @@ def test_a_view_of_the_cluster_that_is_too_old_buys_nothing() -> None:
     assert refusals(old) == {"g": "stale_view", "low": "stale_view"}
     assert "181 s old" in old.unserved[0].reasons[0].text
     assert seen(180).scale_out
+
+
+def asked_before_it_fell_silent(seconds: float = 100, **fields: Any) -> Memory:
+    return Memory(requests=(open_request(group="east", asked_at=ago(seconds), **fields),))
+
+
+@pytest.mark.feature("EX-11")
+def test_what_a_region_was_asked_for_before_it_fell_silent_is_coming_and_not_bought_again() -> None:
+    """Nobody has seen yet that its desired capacity is higher now: the region last answered before that."""
+    supply = [group("east"), group("west", region=WEST)]
+    plan = plan_for(pod(cpu="3", count=2), *supply, memory=asked_before_it_fell_silent(), silent=["us-east-1"])
+    assert (desired(plan), plan.summary.pods_on_coming_nodes) == ({}, 2)
+
+    given_up = asked_before_it_fell_silent(missing=1)
+    assert desired(plan_for(pod(cpu="3", count=2), *supply, memory=given_up, silent=["us-east-1"])) == {"west": 1}
+    late = asked_before_it_fell_silent(seconds=1000)
+    assert desired(plan_for(pod(cpu="3", count=2), *supply, memory=late, silent=["us-east-1"])) == {"west": 2}
+
+
+@pytest.mark.feature("EX-11")
+def test_nodes_of_a_silent_region_that_have_come_are_no_longer_coming() -> None:
+    supply = [group("east"), group("west", region=WEST)]
+    new = node("new", age_s=30, labels={"node.kubernetes.io/instance-type": "m5.xlarge"})
+    busy = pod("busy", cpu="4", node="new")
+    plan = plan_for(pod(cpu="3", count=2), new, busy, *supply, memory=asked_before_it_fell_silent(), silent=["us-east-1"])
+    assert (desired(plan), plan.summary.pods_on_coming_nodes) == ({"west": 1}, 1)

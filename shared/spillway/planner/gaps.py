@@ -5,12 +5,14 @@ and not refused since. Everything else is a phantom that would swallow demand.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from spillway.model.fleet import FailureClass, Instance, LaunchFailure, NodeGroup
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.planner.unavailable import proven_since
 from spillway.planner.view import View
 
+TYPE = "node.kubernetes.io/instance-type"
 _LATE = "the request is older than the provision time"
 
 
@@ -44,11 +46,10 @@ def gap_of(view: View, group: NodeGroup) -> Gap:
     ours = [r for r in owned_by_run if view.is_young(r.asked_at, group)]
     late = [r for r in owned_by_run if r not in ours and r.state == RequestState.OPEN]
     unseen = [r for r in ours if r.state == RequestState.PLANNED]
+    seen_at = view.seen_at(group.region)
     # What a dead run raised counts, too, until the fleet shows what came of it; what it only planned never comes.
     unseen += [
-        r
-        for r in requests
-        if r.state == RequestState.OPEN and r.asked_at > view.fleet.taken_at and view.is_young(r.asked_at, group)
+        r for r in requests if r.state == RequestState.OPEN and r.asked_at > seen_at and view.is_young(r.asked_at, group)
     ]
     planned = _planned(group, unseen)
     missing = max(0, group.desired - group.units)
@@ -57,7 +58,7 @@ def gap_of(view: View, group: NodeGroup) -> Gap:
     why = _nobody(view, group, requests) if missing > owned + overdue else ""
     coming = owned if why else missing - overdue
     abandoned = missing - overdue - coming
-    nodes = group.nodes(coming) + group.nodes(planned)
+    nodes = group.nodes(coming) + max(0, group.nodes(planned) - _joined_unseen(view, group, seen_at))
     return Gap(nodes, abandoned, overdue, why or (_LATE if overdue else ""), group.desired + planned)
 
 
@@ -69,6 +70,15 @@ def _planned(group: NodeGroup, requests: list[OpenRequest]) -> int:
     begun = [r for r in requests if r.to_desired > r.from_desired]
     raised = max((r.to_desired - _units(group, r, r.missing) for r in begun), default=group.desired)
     return max(0, raised - group.desired) + sum(_units(group, r, r.nodes) for r in requests if r not in begun)
+
+
+def _joined_unseen(view: View, group: NodeGroup, seen_at: datetime) -> int:
+    """Nodes of its types that came since the region answered last: they are there, though in no group that is known."""
+    if group.region not in view.unknown_regions or group.template is None:
+        return 0
+    types = group.template.instance_types
+    strays = (live.node for live in view.nodes if live.group is None and live.born > seen_at)
+    return sum(1 for one in strays if one.machine and one.machine.region == group.region and one.labels.get(TYPE) in types)
 
 
 def _units(group: NodeGroup, request: OpenRequest, nodes: int) -> int:

@@ -86,6 +86,11 @@ class View:
             self._templates[key] = group.template.of(choice)
         return self._templates[key]
 
+    def seen_at(self, region: str) -> datetime:
+        """When what is known of its groups was read: of a region that does not answer that may be a while ago."""
+        asked = next((one for one in self.fleet.regions if one.name == region), None)
+        return asked.as_of if asked and asked.as_of and not asked.known else self.fleet.taken_at
+
     def min_of(self, group: NodeGroup) -> int:
         return max(group.min_size, self.policy_of(group).min or 0)
 
