@@ -74,7 +74,7 @@ def _judge_neighbours(world: Dump, nodes: Sequence[Node], placed: Sequence[neigh
     found = neighbours.refused(nodes, there, placed, world.cluster.namespaces)
     if found:
         pod, node, rule = found[0]
-        raise Wrong(f"{len(found)} pods come where the plan puts them in no order that was tried; {pod} on {node}: {rule}")
+        raise Wrong(f"{len(found)} pods do not come where the plan puts them, in its order; {pod} on {node}: {rule}")
 
 
 def host_of(group: NodeGroup, name: str) -> Host:

@@ -1,14 +1,14 @@
 """What pods say of each other, judged pod by pod: required affinity, anti-affinity in both directions, and hard spread.
 
-It shares no code with the planner. A plan holds if there is an order in which its pods come: those whose
-spread counts others are bound first, then those whose spread counts their own kind, the rest, and at last those that look
-for others; and who is refused is tried again as long as others come. Written from kubernetes/pkg/scheduler/framework/plugins/
+It shares no code with the planner. A plan holds if its pods come in the order in which it hands them out, shape by shape; who
+is refused is tried again as long as others come. Written from kubernetes/pkg/scheduler/framework/plugins/
 {interpodaffinity,podtopologyspread}/filtering.go: affinity counts pods that terminate, spread does not.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from bench.scheduler import selects, tolerates
@@ -35,7 +35,6 @@ Place = tuple[str, str]
 """A shape's id and a node's name."""
 
 _HARD = "DoNotSchedule"
-TURNS = 4  # of `_State.turn`
 
 
 def refused(
@@ -44,7 +43,7 @@ def refused(
     placed: Sequence[Placed],
     namespaces: Iterable[Namespace],
 ) -> list[tuple[str, str, str]]:
-    """(pod, node, rule) of those that no order that is tried brings to their node.
+    """(pod, node, rule) of those that do not come to their node, where `placed` is in the order of the plan.
 
     `nodes` are all, `there` the pods that run, each with whether it terminates.
     """
@@ -58,9 +57,8 @@ def refused(
         of[shape.id, node.name] = shape, node
         names[shape.id, node.name].append(pod)
     left: list[Place] = []
-    for turn in range(TURNS):
-        mine = [(shape.id, node.name) for _, shape, node in placed if state.turn(shape) == turn]
-        left += _evenly(mine, of)
+    for _, same in groupby(placed, key=lambda one: one[1].id):
+        left += _evenly([(shape.id, node.name) for _, shape, node in same], of)
         while left and len(later := _pass(state, left, of)) < len(left):
             left = later
     return [(names[place].pop(), place[1], state.refusal(*of[place]).text) for place in left]
@@ -132,15 +130,6 @@ class _State:
                 self._owners[who, key][node.labels[key]] += 1
         for count in self._counted_by(shape):
             count(node, leaves)
-
-    def turn(self, shape: PodShape) -> int:
-        """0: a spread of its counts pods of another kind, which had better come later. 1: it spreads among its own kind.
-        2: nothing of both. 3: it looks for others, which had better be there."""
-        if self._affinity[shape.id]:
-            return 3
-        if any(not self._means(who, shape) for _, who, _ in self._hard[shape.id]):
-            return 0
-        return 1 if self._hard[shape.id] else 2
 
     def refusal(self, shape: PodShape, node: Node, full: set[tuple[str, str, str | None]] | None = None) -> "_Refusal":
         """The rule that keeps the pod off the node now; without a text where none does. `full` are a shape, a topology key

@@ -73,9 +73,10 @@ def test_a_spread_leaves_out_nodes_that_the_pod_may_not_use_unless_its_policy_sa
         assert len(judged(*((even, one.name) for one in both))) == lost
 
 
-def test_pods_that_another_spread_counts_may_come_after_it() -> None:
+def test_pods_that_another_spread_counts_come_after_it_where_the_plan_says_so() -> None:
     counts, counted = pod(labels=B, spread=spread("a")), pod(labels=A)
-    assert judged(*[(counted, "n1")] * 3, (counts, "n1")) == []
+    assert judged((counts, "n1"), *[(counted, "n1")] * 3) == []
+    assert len(judged(*[(counted, "n1")] * 3, (counts, "n1"))) == 1
     assert len(judged((counts, "n1"), there=((counted, "n1"), (counted, "n2")))) == 1
 
 
@@ -123,5 +124,5 @@ def test_a_plan_that_breaks_a_rule_between_pods_fails_the_figure() -> None:
     made = plan(one)
     check(one, made)
     crowded = [msgspec.structs.replace(place, target="us-east-1/g#0") for place in made.placements]
-    with pytest.raises(Wrong, match=r"1 pods come where the plan puts them in no order.*pod anti-affinity"):
+    with pytest.raises(Wrong, match=r"1 pods do not come where the plan puts them.*pod anti-affinity"):
         check(one, with_places(made, crowded))

@@ -1,7 +1,6 @@
 """Random worlds: what a plan says of pods and nodes is held against what the real scheduler does with them."""
 
 from collections.abc import Callable, Sequence
-from functools import partialmethod
 from typing import Any
 
 import pytest
@@ -55,8 +54,12 @@ MEETS_NO_SCHEDULER = rules.node_name  # a pod that names its node
 )
 def test_a_rule_that_we_did_not_have_would_be_found(stage: Stage, missing: Any, monkeypatch: pytest.MonkeyPatch):
     """The judge is not blind: plans made without one of the rules are contradicted."""
-    left = tuple(rule for rule in rules.FILTERS if rule is not missing)
-    monkeypatch.setattr(fit.Fit, "__init__", partialmethod(fit.Fit.__init__, filters=left))
+    whole = fit.Fit.__init__
+
+    def without(self: fit.Fit, shapes: Any, filters: Sequence[Any] = rules.FILTERS, keys: Sequence[str] = ()) -> None:
+        whole(self, shapes, [rule for rule in filters if rule is not missing], keys)
+
+    monkeypatch.setattr(fit.Fit, "__init__", without)
 
     wrong = pinned.judge(stage, [generate(seed, BUILT) for seed in range(10)])
 

@@ -107,3 +107,22 @@ class TestOverNodes:
 def test_order_of_input_never_matters():
     pods = [web(5), pod("x", labels=WEB, spread=(spread(selector=labelled(app="web")),)), pod("y", cpu="2", count=3)]
     assert desired(plan_for(*pods, *ZONES)) == desired(plan_for(*reversed(pods), *reversed(ZONES)))
+
+
+class TestPodsThatOthersCount:
+    """Who has no spread goes wherever it likes, and counts where it is."""
+
+    def test_they_come_after_those_that_count_them(self):
+        """They lie three in one zone, which the spread would not have: it had its pods placed before."""
+        plan = plan_for(web(2), pod("plain", cpu="1", count=3, labels=WEB), *ZONES[:2])
+        assert not plan.unserved
+        spread_first = plan.placements[:2]
+        assert {place.target for place in spread_first} == {"us-east-1/a#0", "us-east-1/b#0"}
+        assert {place.shape for place in spread_first}.isdisjoint(place.shape for place in plan.placements[2:])
+
+    def test_of_higher_priority_they_come_first_and_the_spread_takes_what_they_leave(self):
+        heavy = pod("plain", cpu="3", count=3, labels=WEB, priority=10, node_selector={"zone": "a"})
+        groups = [group(name, zones=[f"us-east-1{name}"], labels={"zone": name}) for name in "ab"]
+        plan = plan_for(heavy, web(3), *groups)
+        assert desired(plan) == {"a": 3, "b": 3}
+        assert not plan.unserved

@@ -1,0 +1,92 @@
+"""The ledger of who stands where: closed forms, and steps that are taken back without a trace."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spillway.planner.demand import Lot
+from spillway.planner.supply import Source
+from spillway.planner.topology.settle import Settling
+from spillway.planner.topology.standing import Standing
+from spillway_local.judge.features import BETWEEN_PODS
+from tests.fit.worlds import World, worlds
+
+pytestmark = [pytest.mark.feature("SO-07"), pytest.mark.feature("SO-08")]
+
+
+def ledgers(world: World) -> list[tuple[Standing, Sequence[Lot], list[Source]]]:
+    """Of the world's plan, as that leaves it, with who waited and the groups that might be asked; none where no pod says
+    anything of another."""
+    found = []
+    outcome = Settling._outcome
+
+    def keep(self, draft, attempt, supply, standing, near):
+        found.append((standing, list(self._lots), list(self._supply.sources.values())))
+        return outcome(self, draft, attempt, supply, standing, near)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Settling, "_outcome", keep)
+        world.plan()
+    return found
+
+
+def state_of(standing: Standing) -> object:
+    """All counts, and what every node has left."""
+    ties = standing._ties
+    tallies = [*ties._tallies.values(), *(one for company in ties._companies.values() for one in company.by_key)]
+    return (
+        [(_counts(one.sure), _counts(one.maybe)) for one in tallies],
+        [(one.total, _counts(one._on_vague)) for one in ties._companies.values()],
+        [(_counts(one.sure), _counts(one.maybe), _counts(one._levels)) for one in ties._evennesses.values()],
+        [(_counts(one.sure), _counts(one._maybe)) for one in ties.domains.values()],
+        [(site.name, site.mark, tuple(site.free)) for site in standing.sites],
+    )
+
+
+def _counts(of: dict) -> dict:
+    return {key: number for key, number in of.items() if number}
+
+
+@settings(max_examples=60, deadline=None)
+@given(world=worlds(BETWEEN_PODS), data=st.data())
+def test_what_is_taken_back_leaves_no_trace(world: World, data: st.DataObject) -> None:
+    for standing, lots, sources in ledgers(world):
+        before, mark = state_of(standing), standing.mark()
+        for _ in range(data.draw(st.integers(1, 6))):
+            lot = data.draw(st.sampled_from(lots))
+            sites = [*standing.sites, *map(standing.new, sources)]
+            for site in [data.draw(st.sampled_from(sites))] if sites else []:
+                standing.open(site)
+                if pods := standing.most(lot.shape.id, lot.need, site, 3):
+                    standing.put(lot.shape.id, lot.need, site, pods)
+        standing.take_back(mark)
+        assert state_of(standing) == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(world=worlds(BETWEEN_PODS))
+def test_as_many_may_come_together_as_one_by_one(world: World) -> None:
+    for standing, lots, _ in ledgers(world):
+        begin = standing.mark()
+        for site in [site for site in standing.sites if site.is_open]:
+            for lot in lots:
+                batch, alone = standing.most(lot.shape.id, lot.need, site, 5), 0
+                while alone < 5 and standing.most(lot.shape.id, lot.need, site, 1):
+                    standing.put(lot.shape.id, lot.need, site, 1)
+                    alone += 1
+                standing.take_back(begin)
+                assert alone == batch
+
+
+@settings(max_examples=40, deadline=None)
+@given(world=worlds(BETWEEN_PODS))
+def test_who_may_not_come_is_told_why_by_the_rule_and_who_may_is_told_nothing(world: World) -> None:
+    for standing, lots, sources in ledgers(world):
+        for site in [*standing.sites, *map(standing.new, sources)]:
+            for lot in lots:
+                bonds, refusal = standing.bonds(lot.shape.id), standing.refusal(lot.shape.id, site)
+                may_come = bonds is None or bonds.most(site, 1) == 1
+                assert (refusal is None) == may_come
+                assert refusal is None or refusal.text
