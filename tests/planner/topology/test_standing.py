@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.planner.demand import Lot
+from spillway.planner.fit import Fit
 from spillway.planner.supply import Source
 from spillway.planner.topology.settle import Settling
 from spillway.planner.topology.standing import Standing
@@ -16,14 +17,14 @@ from tests.fit.worlds import World, worlds
 pytestmark = [pytest.mark.feature("SO-07"), pytest.mark.feature("SO-08")]
 
 
-def ledgers(world: World) -> list[tuple[Standing, Sequence[Lot], list[Source]]]:
-    """Of the world's plan, as that leaves it, with who waited and the groups that might be asked; none where no pod says
-    anything of another."""
+def ledgers(world: World) -> list[tuple[Standing, Sequence[Lot], list[Source], Fit]]:
+    """Of the world's plan, as that leaves it, with who waited, the groups that might be asked and what suits whom; none where no
+    pod says anything of another."""
     found = []
     outcome = Settling._outcome
 
     def keep(self, draft, attempt, supply, standing, near):
-        found.append((standing, list(self._lots), list(self._supply.sources.values())))
+        found.append((standing, list(self._lots), list(self._supply.sources.values()), self._fit))
         return outcome(self, draft, attempt, supply, standing, near)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -52,7 +53,7 @@ def _counts(of: dict) -> dict:
 @settings(max_examples=60, deadline=None)
 @given(world=worlds(BETWEEN_PODS), data=st.data())
 def test_what_is_taken_back_leaves_no_trace(world: World, data: st.DataObject) -> None:
-    for standing, lots, sources in ledgers(world):
+    for standing, lots, sources, _ in ledgers(world):
         before, mark = state_of(standing), standing.mark()
         for _ in range(data.draw(st.integers(1, 6))):
             lot = data.draw(st.sampled_from(lots))
@@ -68,10 +69,10 @@ def test_what_is_taken_back_leaves_no_trace(world: World, data: st.DataObject) -
 @settings(max_examples=60, deadline=None)
 @given(world=worlds(BETWEEN_PODS))
 def test_as_many_may_come_together_as_one_by_one(world: World) -> None:
-    for standing, lots, _ in ledgers(world):
+    for standing, lots, _, fit in ledgers(world):
         begin = standing.mark()
         for site in [site for site in standing.sites if site.is_open]:
-            for lot in lots:
+            for lot in (lot for lot in lots if fit.refusal(lot.kind, site.host) is None):
                 batch, alone = standing.most(lot.shape.id, lot.need, site, 5), 0
                 while alone < 5 and standing.most(lot.shape.id, lot.need, site, 1):
                     standing.put(lot.shape.id, lot.need, site, 1)
@@ -83,7 +84,7 @@ def test_as_many_may_come_together_as_one_by_one(world: World) -> None:
 @settings(max_examples=40, deadline=None)
 @given(world=worlds(BETWEEN_PODS))
 def test_who_may_not_come_is_told_why_by_the_rule_and_who_may_is_told_nothing(world: World) -> None:
-    for standing, lots, sources in ledgers(world):
+    for standing, lots, sources, _ in ledgers(world):
         for site in [*standing.sites, *map(standing.new, sources)]:
             for lot in lots:
                 bonds, refusal = standing.bonds(lot.shape.id), standing.refusal(lot.shape.id, site)
