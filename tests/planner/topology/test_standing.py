@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.feature("SO-07"), pytest.mark.feature("SO-08")]
 
 
 def ledgers(world: World) -> list[tuple[Standing, Sequence[Lot], list[Source], Fit]]:
-    """Of the world's plan, as that leaves it, with who waited, the groups that might be asked and what suits whom; none where no
-    pod says anything of another."""
+    """Of the world's plan, as that leaves it, with who waited, the groups that might be asked and what suits whom; none where
+    no pod says anything of another."""
     found = []
     outcome = Settling._outcome
 
