@@ -96,7 +96,7 @@ class TestWeights:
             asked_at=NOW,
         )
         task = tasks.undo(CLUSTER, "p1")
-        after = following.request_for(task, raising.step_of(task, 1), 1, first, 2, ())
+        after = following.request_for(task, raising.step_of(task, 1), [first], first, 2, ())
         assert after is not None
         requests.create(world.table, after)
         self.see(monkeypatch, desired=3, weights=(2, 4))
