@@ -21,6 +21,7 @@ every_feature = pytest.mark.parametrize(
     [
         pytest.param(frozenset(), id="one pod and one node", marks=pytest.mark.feature("SO-06")),
         *(pytest.param(frozenset({one}), id=one.value, marks=pytest.mark.feature(ROWS[one])) for one in JUDGED),
+        pytest.param(frozenset({Feature.PREFERRED}), id="preferred", marks=pytest.mark.feature("SO-09")),
         *([pytest.param(frozenset(JUDGED), id="all together")] if len(JUDGED) > 1 else []),
     ],
 )

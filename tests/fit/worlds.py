@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from spillway import planner
+from spillway.model.cluster import PodShape
 from spillway.model.fleet import NodeGroup, Variant
 from spillway.model.memory import Memory
 from spillway.model.plan import Plan
@@ -16,6 +17,7 @@ from spillway_local.judge.features import Feature
 from tests import builders
 from tests.fit.manifests import (
     HOSTNAME,
+    PREFERRED,
     TYPE,
     ZONE,
     apart,
@@ -36,6 +38,7 @@ from tests.kube.objects import Object, snapshot_of
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 DEDICATED = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
+SOFT = {"key": "soft", "value": "y", "effect": "PreferNoSchedule"}
 SPACES = ("default", "other")
 apps, disks = st.sampled_from(["web", "db"]), st.sampled_from(["ssd", "hdd"])
 
@@ -48,10 +51,13 @@ class World:
     groups: tuple[NodeGroup, ...]
     landing: tuple[int, ...]
 
-    def plan(self) -> Plan:
-        seen, fleet, rules = snapshot_of(*self.objects), builders.fleet(*self.groups), Policy()
+    def plan(self, rules: Policy | None = None) -> Plan:
+        seen, fleet, rules = snapshot_of(*self.objects), builders.fleet(*self.groups), rules or Policy()
         memory = clocks.observe(Memory(), seen, fleet, rules, builders.NOW, builders.YESTERDAY)
         return planner.plan(seen, fleet, memory, rules, builders.NOW)
+
+    def shapes(self) -> Sequence[PodShape]:
+        return snapshot_of(*self.objects).shapes
 
     def waiting(self) -> list[Object]:
         return [one for one in self.objects if one["kind"] == "Pod" and "nodeName" not in one["spec"]]
@@ -96,9 +102,9 @@ def _come(group: NodeGroup, name: str, landing: int) -> Object:
 
 @st.composite
 def worlds(draw: st.DrawFn, features: frozenset[Feature], choosy: bool = True) -> World:
-    """Of rules between one pod and one node, and of `features` those between pods. `choosy`: groups have several zones and
-    types."""
-    drawn = [draw(_groups(f"g{number}", choosy)) for number in range(draw(st.integers(1, 3)))]
+    """Of rules between one pod and one node, and of `features` those between pods and what pods prefer. `choosy`: groups have
+    several zones and types."""
+    drawn = [draw(_groups(f"g{number}", features, choosy)) for number in range(draw(st.integers(1, 3)))]
     nodes = [one for _, members in drawn for one in members]
     running = [
         draw(_pods(f"r{number}", features, one["metadata"]["name"]))[0]
@@ -112,15 +118,16 @@ def worlds(draw: st.DrawFn, features: frozenset[Feature], choosy: bool = True) -
 
 
 @st.composite
-def _groups(draw: st.DrawFn, name: str, choosy: bool) -> tuple[NodeGroup, list[Object]]:
+def _groups(draw: st.DrawFn, name: str, features: frozenset[Feature], choosy: bool) -> tuple[NodeGroup, list[Object]]:
     zones = sorted(draw(st.sets(st.sampled_from(ZONES), min_size=1, max_size=3 if choosy else 1)))
-    labels, tainted = {"disk": draw(disks)}, draw(st.booleans())
+    labels, taints = {"disk": draw(disks)}, [DEDICATED] if draw(st.booleans()) else []
+    taints += [SOFT] if Feature.PREFERRED in features and draw(st.booleans()) else []
     sorts = draw(_sorts) if choosy and draw(st.booleans()) else {}
     common = labels if not sorts else {}
     cpu, slots = draw(st.sampled_from([2, 4, 8])), draw(st.sampled_from([3, 110]))
     members = [
         node(
-            f"{name}-{number}", draw(st.sampled_from(zones)), labels=labels, spec={"taints": [DEDICATED] if tainted else []},
+            f"{name}-{number}", draw(st.sampled_from(zones)), labels=labels, spec={"taints": taints},
             cpu=str(cpu), pods=str(slots),
         )
         for number in range(draw(st.integers(0, 2)))
@@ -131,7 +138,7 @@ def _groups(draw: st.DrawFn, name: str, choosy: bool) -> tuple[NodeGroup, list[O
     instances = [builders.instance(one["metadata"]["name"], zone=one["metadata"]["labels"][ZONE]) for one in members]
     group = builders.group(
         name, instances=instances, zones=zones, cpu=str(cpu), memory="16Gi", slots=slots, labels=common,
-        taints=[builders.Taint(**DEDICATED)] if tainted else [], max_size=draw(st.integers(2, 12)),
+        taints=[builders.Taint(**taint) for taint in taints], max_size=draw(st.integers(2, 12)),
         price=draw(st.sampled_from([0.1, 0.5])), sorts=sorts,
     )  # fmt: skip
     return group, members
@@ -149,6 +156,8 @@ def _pods(draw: st.DrawFn, name: str, features: frozenset[Feature], on: str = ""
         spec["affinity"] = affinity
     if Feature.TOPOLOGY_SPREAD in features and draw(st.booleans()):
         spec["topologySpreadConstraints"] = [_constraint(draw, key) for key in draw(_some_keys)]
+    if Feature.PREFERRED in features:
+        _prefer(draw, spec)
     cpu = "100m" if on else f"{draw(st.sampled_from([100, 500, 1500, 3000]))}m"
     opened = ports(8080, address=draw(st.sampled_from(["", "10.0.0.7"]))) if draw(st.integers(0, 4)) == 0 else ()
     count, space, label = 1 if on else draw(st.integers(1, 4)), draw(st.sampled_from(SPACES)), draw(apps)
@@ -170,6 +179,7 @@ _wheres = st.sampled_from([
     ("disk", "NotIn", "hdd"), ("disk", "Exists"), ("disk", "DoesNotExist"), (TYPE, "In", "large"), (TYPE, "NotIn", "xlarge"),
     (ZONE, "NotIn", ZONES[0]), (ZONE, "In", *ZONES[:2]),
 ])  # fmt: skip
+_weights = st.sampled_from([1, 50, 100])
 _keys = st.sampled_from([HOSTNAME, ZONE, "disk"])
 _some_keys = st.lists(_keys, min_size=1, max_size=2, unique=True)
 
@@ -187,6 +197,28 @@ def _to_nodes(draw: st.DrawFn) -> Object:
     """Of one or two terms, any of which will do."""
     terms = draw(st.lists(st.lists(_wheres, min_size=1, max_size=2), min_size=1, max_size=2))
     return on_nodes(*({"matchExpressions": [where(*one) for one in term]} for term in terms))
+
+
+def _prefer(draw: st.DrawFn, spec: Object) -> None:
+    """Any of what a pod can prefer, beside what it demands."""
+    found: Object = spec.get("affinity", {})
+    if draw(st.booleans()):
+        wanted = draw(st.lists(_wheres, min_size=1, max_size=2, unique=True))
+        terms = [{"weight": draw(_weights), "preference": {"matchExpressions": [where(*one)]}} for one in wanted]
+        found["nodeAffinity"] = {**found.get("nodeAffinity", {}), PREFERRED: terms}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if draw(st.integers(0, 2)) == 0:
+            terms = [{"weight": draw(_weights), "podAffinityTerm": _term(draw, key)} for key in draw(_some_keys)]
+            found[kind] = {**found.get(kind, {}), PREFERRED: terms}
+    if found:
+        spec["affinity"] = found
+    if draw(st.booleans()):
+        anyway = [{**_constraint(draw, key), "whenUnsatisfiable": "ScheduleAnyway"} for key in draw(_some_keys)]
+        for one in anyway:
+            one.pop("minDomains", None)  # of DoNotSchedule alone
+        spec["topologySpreadConstraints"] = [*spec.get("topologySpreadConstraints", ()), *anyway]
+    if draw(st.integers(0, 3)) == 0:
+        spec["tolerations"] = [*spec.get("tolerations", ()), {"key": "soft", "operator": "Exists"}]
 
 
 def _term(draw: st.DrawFn, key: str) -> Object:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from spillway.aws import clients, workflow
@@ -15,6 +16,7 @@ from spillway.model.cluster import ClusterSnapshot, PodSet, PodShape, PodState
 from spillway.model.fleet import FleetSnapshot, NodeGroup, NodeTemplate, RegionView
 from spillway.model.memory import OpenRequest, RequestState
 from spillway.model.policy import Policy
+from spillway.model.selector import NodeSelectorTerm, PreferredTerm, Requirement
 from tests.workflow.world import CLUSTER, HOME, MACHINE_ARN, NOW, World, lower, open_world
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -81,6 +83,28 @@ def test_a_new_head_is_planned_and_its_workflow_started_under_the_plans_id(world
     assert executions() == [answer["plan_id"]]
     (step,) = plans.get(world.table, answer["plan_id"]).scale_out
     assert (step.group, step.from_desired, step.to_desired) == ("a", 0, 2)
+
+
+@pytest.mark.feature("SO-09")
+def test_the_group_that_pods_prefer_grows_at_the_same_price_unless_the_policy_ignores_it(world: World) -> None:
+    see(world, pods=1)
+    fleet, cluster = snapshots.latest_fleet(world.table), snapshots.latest_cluster(world.table)
+    (a,), (web,) = fleet.groups, cluster.shapes
+    assert a.template
+    ssd = msgspec.structs.replace(a, name="ssd", template=msgspec.structs.replace(a.template, labels={"disk": "ssd"}))
+    term = NodeSelectorTerm(expressions=(Requirement(key="disk", operator="In", values=("ssd",)),))
+    wishing = msgspec.structs.replace(web, preferred_nodes=(PreferredTerm(weight=1, term=term),))
+    snapshots.store_fleet(world.table, msgspec.structs.replace(fleet, groups=(a, ssd)))
+    snapshots.store_cluster(world.table, msgspec.structs.replace(cluster, shapes=(wishing,)))
+
+    world.policy(mode="dry_run")
+    (step,) = plans.get(world.table, by_hand(world)["plan_id"]).scale_out
+    assert (step.group, step.nodes) == ("ssd", 1)
+    assert "preferred node affinity is kept" in step.reason.text
+
+    world.policy(mode="dry_run", pods={"preference_policy": "ignore"})
+    (step,) = plans.get(world.table, by_hand(world)["plan_id"]).scale_out
+    assert step.group == "a"
 
 
 @pytest.mark.feature("EX-01")

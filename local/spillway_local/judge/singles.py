@@ -13,6 +13,7 @@ from spillway.planner.amounts import Dimensions
 from spillway.planner.daemons import Daemons
 from spillway.planner.fit import Fit
 from spillway.planner.new_nodes import NewNodes
+from spillway.planner.preferences.wishes import unasked
 from spillway.planner.rooms import Rooms
 from spillway.planner.rules import FILTERS
 from spillway.planner.view import view
@@ -75,7 +76,7 @@ def refusals(pair: Pair) -> tuple[Reason, ...]:
     found = []
     for rule in FILTERS:
         fit = Fit([lot.shape], [rule])
-        (room,) = Rooms(seen, dimensions, fit, new_nodes, daemons).all({})
+        (room,) = Rooms(seen, dimensions, fit, new_nodes, daemons, unasked(seen)).all({})
         if refused := fit.refusal(fit.shape_kind(lot.shape), room.host):
             found.append(Reason(code=refused.code, text=f"pod {pair.name} {refused.text}"))
     short = [(dimension, amount) for dimension, amount in dimensions.need(lot.shape).alone if amount > room.free[dimension]]

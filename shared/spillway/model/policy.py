@@ -67,6 +67,13 @@ class Mode(StrEnum):
     OFF = "off"
 
 
+class PreferencePolicy(StrEnum):
+    """Karpenter's word and values."""
+
+    RESPECT = "respect"
+    IGNORE = "ignore"
+
+
 class Namespaces(_Section):
     """Whose waiting pods are demand; running pods of all namespaces keep their nodes. An empty `include` is all."""
 
@@ -103,6 +110,10 @@ class Pods(_Section):
     )
     new_pod_delay_s: Seconds = Field(0, description="A younger pod is no demand yet: its controller may still move it")
     priority_cutoff: int = Field(-10, description="Pods below it ask for nothing and keep no node (Cluster Autoscaler's)")
+    preference_policy: PreferencePolicy = Field(
+        PreferencePolicy.RESPECT,
+        description="Preferred affinity, ScheduleAnyway, PreferNoSchedule: kept while they cost nothing, or ignored",
+    )
     scheduler_names: tuple[str, ...] = Field(("default-scheduler",), description="Pods of other schedulers are no demand")
     bypass_scheduler_names: tuple[str, ...] = Field(
         (), description="Of those, schedulers that write no condition: pods that they have not placed are demand at once"

@@ -26,6 +26,9 @@ from spillway.planner.limits import ledger
 from spillway.planner.market import Market
 from spillway.planner.new_nodes import NewNodes
 from spillway.planner.paid import paid, total_usd_h
+from spillway.planner.place import Move
+from spillway.planner.preferences.arrange import Arranger
+from spillway.planner.preferences.wishes import Preferences
 from spillway.planner.rooms import Kind, Rooms
 from spillway.planner.scale_in.elsewhere import Elsewhere
 from spillway.planner.scale_in.shrink import Shrink
@@ -57,9 +60,10 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
 
     daemons = Daemons(seen, dimensions)
     new_nodes = NewNodes(seen, dimensions, daemons)
-    rooms = Rooms(seen, dimensions, fit, new_nodes, daemons).all(gaps)
+    preferences = Preferences(seen, topology.waiting, topology.terms, topology.shapes)
+    rooms = Rooms(seen, dimensions, fit, new_nodes, daemons, preferences).all(gaps)
     limits = ledger(seen, gaps)
-    market_supply = supply.supply(seen, gaps, new_nodes, fit)
+    market_supply = supply.supply(seen, gaps, new_nodes, fit, preferences)
     desired = {key: seen.groups[key].nodes(gap.desired) for key, gap in gaps.items()}
     there = {key: gap.coming + sum(i.is_member for i in seen.groups[key].instances) for key, gap in gaps.items()}
     free, raised = paid(seen, there), _below_min(seen, gaps, market_supply)
@@ -69,12 +73,24 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
 
     coming = {key: gap.coming for key, gap in gaps.items()}
     settled = Settling(seen, topology, judged, rooms, market_supply, fit, dimensions, daemons, coming, bought).settle()
-    market, purchase, placed = settled.market, settled.purchase, place.placed(settled.moves)
+    arranger = Arranger(seen, judged, rooms, topology, preferences, fit, dimensions, free, desired, coming)
 
-    used = frozenset(placed.used | {p.target for p in nominated})
-    shrink = Shrink(seen, gaps, used, lambda candidates: Elsewhere(seen, gaps, settled.moves, candidates))
-    shrink.run()
-    grow, new = Growth(seen, lots, gaps, market, purchase, placed, shrink.give_back, dimensions).build()
+    def shrunk(moves: Sequence[Move]) -> Shrink:
+        used = frozenset({move.room.target for move in moves} | {p.target for p in nominated})
+        found = Shrink(seen, gaps, used, lambda candidates: Elsewhere(seen, gaps, moves, candidates))
+        found.run()
+        return found
+
+    arranged, shrink = arranger.arrange(settled), shrunk(settled.moves)
+    if arranged.settled is not settled:
+        nicer = shrunk(arranged.settled.moves)
+        if _saves(seen, there, nicer) >= _saves(seen, there, shrink):
+            shrink = nicer
+        else:  # what pods prefer would hold back a node that goes
+            arranged = arranger.arrange(settled, rooms_stay=True)
+    settled, told = arranged
+    market, purchase, placed = settled.market, settled.purchase, place.placed(settled.moves)
+    grow, new = Growth(seen, lots, gaps, market, purchase, placed, shrink.give_back, dimensions, told).build()
     leave = shrink.steps(len(grow) + 1)
     explain = Explainer(seen, market_supply, fit, dimensions, new_nodes, purchase.ledger, settled.reasons)
     found = Plan(
@@ -107,6 +123,12 @@ def _plan_id(found: Plan) -> str:
         found.scale_out, found.scale_in, found.give_back,
     )  # fmt: skip
     return hashlib.sha256(encode(parts)).hexdigest()[:16]
+
+
+def _saves(seen: View, there: Mapping[str, int], shrink: Shrink) -> tuple[float, int]:
+    """What removals save an hour, and how many nodes they are."""
+    gone = Counter(shrink.gone())
+    return _dollars(total_usd_h(seen, there) - total_usd_h(seen, Counter(there) - gone)), gone.total()
 
 
 def _below_min(seen: View, gaps: Mapping[str, Gap], market_supply: Supply) -> list[str]:

@@ -8,7 +8,7 @@ from spillway.model.fleet import Instance, NodeGroup, NodeTemplate, Variant
 from spillway.planner.amounts import DEFAULT_MAX_PODS, Dimensions
 from spillway.planner.daemons import Daemons
 from spillway.planner.rules.base import ZONE_KEYS, Host
-from spillway.planner.starting import is_starting, lasting
+from spillway.planner.starting import is_starting, lasting, soft
 from spillway.planner.view import View
 
 NAMELESS = {"kubernetes.io/hostname": ""}  # it will have one, and it is none that is there
@@ -46,8 +46,10 @@ class NewNodes:
     def _host(self, group: NodeGroup, template: NodeTemplate, zone: str) -> Host:
         zonal = dict.fromkeys(ZONE_KEYS, zone) if zone else {}
         labels = {**NAMELESS, **zonal, **template.labels}
-        own = (Variant(labels=one.labels, taints=lasting(one.taints, self._view)) for one in template.variants)
-        return Host("", labels, lasting(template.taints, self._view), () if zone else tuple(sorted(group.zones)), tuple(own))
+        own = tuple(Variant(labels=one.labels, taints=lasting(one.taints, self._view)) for one in template.variants)
+        mild = {taint for taints in (template.taints, *(one.taints for one in template.variants)) for taint in taints}
+        zones = () if zone else tuple(sorted(group.zones))
+        return Host("", labels, lasting(template.taints, self._view), zones, own, soft(mild, self._view))
 
     def _free(self, group: NodeGroup, template: NodeTemplate, host: Host) -> list[int]:
         """Without the daemons that will come to it. Its CSI drivers will attach as many volumes as on its fellows."""

@@ -60,6 +60,10 @@ class Item:
         """Of a unit."""
         return self.parcels[0].pods
 
+    def in_turn(self) -> list[tuple[Parcel, int]]:
+        """With its units without a place."""
+        return [(parcel, parcel.left) for parcel in self.parcels]
+
     def deal(self, units: int) -> Iterator[tuple[Parcel, int]]:
         """The next `units` of the queue, parcel by parcel."""
         for parcel in self.parcels:

@@ -13,8 +13,9 @@ from spillway.planner.daemons import Daemons
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap, is_coming
 from spillway.planner.new_nodes import NewNodes
+from spillway.planner.preferences.wishes import Preferences
 from spillway.planner.rules.base import ZONE_KEYS, Host
-from spillway.planner.starting import is_starting, is_startup, promised, repelling
+from spillway.planner.starting import is_starting, is_startup, promised, repelling, soft
 from spillway.planner.view import LiveNode, View
 
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -31,11 +32,15 @@ class Kind(IntEnum):
 
 @dataclass(slots=True)
 class Room:
-    """`target` as in Placement; `group` is the group's key, "" for none. `price` is a coming node's, 0 once it holds a pod."""
+    """`target` as in Placement; `group` is the group's key, "" for none. `price` is a coming node's, 0 once it holds a pod.
+
+    `host` is the node's kind in Fit, `like` in Preferences.
+    """
 
     kind: Kind
     target: str
     host: int
+    like: int
     free: list[int]
     group: str = ""
     is_empty: bool = False
@@ -56,6 +61,7 @@ class Rooms:
     fit: Fit
     new_nodes: NewNodes
     daemons: Daemons
+    preferences: Preferences
     needs: dict[str, Need] = field(default_factory=dict)
 
     def all(self, gaps: dict[str, Gap]) -> list[Room]:
@@ -73,23 +79,25 @@ class Rooms:
             if not node.ready or not view.may_grow:
                 return None
             taints = tuple(taint for taint in node.taints if taint.key not in OUR_TAINTS)
-            host = Host(node.name, node.labels, repelling(taints))
-            return Room(Kind.CORDONED, node.name, self.fit.host_kind(host), self._free(live, host), group, is_empty)
-        taints = repelling(node.taints)
+            host = Host(node.name, node.labels, repelling(taints), soft=soft(taints, view))
+            return Room(Kind.CORDONED, node.name, *self._kinds(host), self._free(live, host), group, is_empty)
+        taints, mild = repelling(node.taints), soft(node.taints, view)
         if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
             taints = (*taints, CORDON_TAINT)
         template = view.template_of(live.group, live.instance) if live.group and is_starting(view, live) else None
         if template is not None:
             taints = tuple(taint for taint in taints if not is_startup(taint, view))
             zonal = dict.fromkeys(ZONE_KEYS, live.instance.zone) if live.instance else {}
-            host = Host(node.name, {**zonal, **template.labels, **node.labels}, taints, variants=_open(template, node.labels))
+            host = Host(
+                node.name, {**zonal, **template.labels, **node.labels}, taints, variants=_open(template, node.labels), soft=mild
+            )
             price = prices.weight(self.view, live.group) if live.group and is_empty else 0.0
             free = self._free(live, host, template)
-            return Room(Kind.COMING, node.name, self.fit.host_kind(host), free, group, is_empty, price)
+            return Room(Kind.COMING, node.name, *self._kinds(host), free, group, is_empty, price)
         if not node.ready:
             return None
-        host = Host(node.name, node.labels, taints)
-        return Room(Kind.LIVE, node.name, self.fit.host_kind(host), self._free(live, host), group, is_empty)
+        host = Host(node.name, node.labels, taints, soft=mild)
+        return Room(Kind.LIVE, node.name, *self._kinds(host), self._free(live, host), group, is_empty)
 
     def _free(self, live: LiveNode, host: Host, template: NodeTemplate | None = None) -> list[int]:
         """Filler pods, below the priority cutoff, give way and take no room. `template` of a node that starts."""
@@ -126,14 +134,17 @@ class Rooms:
         for instance in sorted(group.instances, key=lambda i: i.id):
             if instance.id not in self.view.joined and is_coming(self.view, group, instance):
                 host, free = self.new_nodes.of_instance(group, template, instance)
-                yield self._coming(instance.id, group, self.fit.host_kind(host), free)
+                yield self._coming(instance.id, group, self._kinds(host), free)
         host, free = self.new_nodes.of(group, template)
-        kind = self.fit.host_kind(host)
+        kinds = self._kinds(host)
         for number in range(gap.coming):
-            yield self._coming(f"{group.key}#{number}", group, kind, free)
+            yield self._coming(f"{group.key}#{number}", group, kinds, free)
 
-    def _coming(self, target: str, group: NodeGroup, host: int, free: Sequence[int]) -> Room:
-        return Room(Kind.COMING, target, host, list(free), group.key, price=prices.weight(self.view, group))
+    def _coming(self, target: str, group: NodeGroup, kinds: tuple[int, int], free: Sequence[int]) -> Room:
+        return Room(Kind.COMING, target, *kinds, list(free), group.key, price=prices.weight(self.view, group))
+
+    def _kinds(self, host: Host) -> tuple[int, int]:
+        return self.fit.host_kind(host), self.preferences.like(host)
 
 
 def _open(template: NodeTemplate, known: Labels) -> tuple[Variant, ...]:

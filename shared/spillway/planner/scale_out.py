@@ -23,7 +23,7 @@ from spillway.planner.view import View
 @dataclass(frozen=True)
 class Growth:
     """All that a plan's scale-out steps are made of; `lots` by number. `orphans` are cordoned nodes, by group's key, that
-    nobody drains."""
+    nobody drains; `told` is what is kept of what pods prefer, by group's key."""
 
     view: View
     lots: Sequence[Lot]
@@ -33,6 +33,7 @@ class Growth:
     placed: Placed
     orphans: Mapping[str, tuple[str, ...]]
     dimensions: Dimensions
+    told: Mapping[str, str]
 
     def build(self) -> tuple[list[ScaleOut], list[Placement]]:
         """One step a group, in the order of regions and then names; and who goes to which new node."""
@@ -113,7 +114,8 @@ class Growth:
         ceiling = self.purchase.ledger.ceiling(group) if nodes else None
         bound = f"; no more of them, since {ceiling.text}" if ceiling else ""
         if served:
-            return Reason(code=Code.UNSCHEDULABLE_PODS, text=f"{text} for {self._demand(served)}{bound}")
+            preferred = f"; {self.told[group.key]}" if group.key in self.told else ""
+            return Reason(code=Code.UNSCHEDULABLE_PODS, text=f"{text} for {self._demand(served)}{preferred}{bound}")
         if raised:
             return Reason(code=Code.BELOW_MIN, text=f"{text}; desired is {group.desired}{bound}")
         return Reason(code=Code.GIVEN_BACK, text=f"{text}: we cordoned them, and no drain of them is under way")

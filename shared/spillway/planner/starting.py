@@ -4,6 +4,8 @@ A node is Ready before all its taints are gone and all its devices are advertise
 what its group promises; bought again it would be bought twice.
 """
 
+from collections.abc import Iterable
+
 from spillway.model.base import Resources
 from spillway.model.cluster import Taint
 from spillway.planner.rules.taints import repels
@@ -60,3 +62,9 @@ def promised(have: Resources, template: Resources) -> dict[str, int]:
 
 def repelling(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     return tuple(sorted((t for t in taints if repels(t)), key=lambda t: (t.key, t.effect, t.value)))
+
+
+def soft(taints: Iterable[Taint], view: View) -> tuple[Taint, ...]:
+    """Those with PreferNoSchedule that stay."""
+    found = (t for t in taints if t.effect == "PreferNoSchedule" and not is_startup(t, view))
+    return tuple(sorted(found, key=lambda t: (t.key, t.value)))

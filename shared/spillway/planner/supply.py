@@ -11,17 +11,19 @@ from spillway.planner.amounts import has_accelerator
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap
 from spillway.planner.new_nodes import NewNodes
+from spillway.planner.preferences.wishes import Preferences
 from spillway.planner.unavailable import passed_over
 from spillway.planner.view import View
 
 
 @dataclass(frozen=True)
 class Source:
-    """A group that may be asked. `room` nodes are left to its max; `host` is its nodes' kind in Fit."""
+    """A group that may be asked. `room` nodes are left to its max; `host` is its nodes' kind in Fit, `like` in Preferences."""
 
     group: NodeGroup
     room: int
     host: int
+    like: int
     have: tuple[int, ...]
     price: float
     accelerated: bool
@@ -51,7 +53,7 @@ def region_ranks(view: View) -> list[frozenset[str]]:
     return [frozenset(order)]
 
 
-def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit) -> Supply:
+def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit, preferences: Preferences) -> Supply:
     sources: dict[str, Source] = {}
     refused: dict[str, Reason] = {}
     for key, group in view.groups.items():
@@ -65,6 +67,7 @@ def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit) -
                 group=group,
                 room=room,
                 host=fit.host_kind(host),
+                like=preferences.like(host),
                 have=have,
                 price=prices.weight(view, group),
                 accelerated=has_accelerator(group.template.allocatable),

@@ -23,6 +23,7 @@ class Host(NamedTuple):
 
     `name` is "" for one to come. Between `zones` its group will choose, and between `variants`, which differ by instance
     type: a pod may go there only when each of them would do, in each zone. Otherwise () and the zone is a label like any other.
+    `soft` are taints that keep nobody away, of any variant: no rule reads them, see `planner.preferences`.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Host(NamedTuple):
     taints: tuple[Taint, ...] = ()
     zones: tuple[str, ...] = ()
     variants: tuple[Variant, ...] = ()
+    soft: tuple[Taint, ...] = ()
 
     def each(self, keys: Collection[str]) -> tuple["Host", ...]:
         """Once as each node that its group may bring, as far as these labels tell; itself alone where nothing is open."""

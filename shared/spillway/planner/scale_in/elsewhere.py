@@ -14,6 +14,7 @@ from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap
 from spillway.planner.new_nodes import NewNodes
 from spillway.planner.place import Move
+from spillway.planner.preferences.wishes import unasked
 from spillway.planner.rooms import CORDON_TAINT, Kind, Room, Rooms
 from spillway.planner.rules.base import Host
 from spillway.planner.scale_in.order import Candidate
@@ -141,7 +142,7 @@ class Elsewhere:
         """Of nodes that are Ready and past their start, those to be filled first before the others. Those that somebody has
         cordoned take nobody."""
         view, dimensions = self._view, self._dimensions
-        rooms = Rooms(view, dimensions, self._fit, NewNodes(view, dimensions, daemons), daemons)
+        rooms = Rooms(view, dimensions, self._fit, NewNodes(view, dimensions, daemons), daemons, unasked(view))
         shut = {
             live.node.name for live in view.nodes if (live.node.unschedulable or live.node.cordoned_by) and not live.node.cordon
         }

@@ -76,6 +76,16 @@ class Spread(NamedTuple):
     keys: tuple[str, ...]
 
 
+class Wish(NamedTuple):
+    """What a pod would have rather than not: `weight` for each pod that `pods` include where `key` has the same value, below
+    0 where it would rather be without. With a `spread` of ScheduleAnyway each such pod counts against the domain."""
+
+    key: str
+    pods: Pods
+    weight: int
+    spread: Spread | None = None
+
+
 def where_of(spread: Spread, shape: PodShape) -> Hashable:
     """What of the shape says which nodes its spread counts: equal for pods that count the same ones."""
     affinity = (tuple(sorted(shape.node_selector.items())), shape.node_affinity, shape.node_name)
@@ -117,6 +127,15 @@ class Terms:
         required = [one for one in shape.spread if one.when_unsatisfiable == "DoNotSchedule"]
         keys = tuple(sorted({one.topology_key for one in required}))
         return list(dict.fromkeys(self._spread(one, shape, keys) for one in required))
+
+    def wishes(self, shape: PodShape) -> list[Wish]:
+        """Preferred affinity and anti-affinity, and the spreads with ScheduleAnyway."""
+        near = (Wish(one.topology_key, self._pods(one, shape), one.weight) for one in shape.pod_affinity if one.weight)
+        apart = (Wish(one.topology_key, self._pods(one, shape), -one.weight) for one in shape.pod_anti_affinity if one.weight)
+        soft = [one for one in shape.spread if one.when_unsatisfiable == "ScheduleAnyway"]
+        keys = tuple(sorted({one.topology_key for one in soft}))
+        spreads = (self._spread(one, shape, keys) for one in soft)
+        return [*near, *apart, *(Wish(spread.key, spread.pods, -1, spread) for spread in spreads)]
 
     def _spread(self, one: SpreadConstraint, shape: PodShape, keys: tuple[str, ...]) -> Spread:
         selector = _merged(one.selector, one.match_label_keys, (), shape)

@@ -27,7 +27,7 @@ class Topology:
     def __init__(self, view: View, lots: Sequence[Lot]) -> None:
         self.waiting = list({lot.shape.id: lot.shape for lot in lots}.values())
         everyone = list(view.shapes.values())
-        terms = Terms({one.name: one.labels for one in view.cluster.namespaces})
+        self.terms = terms = Terms({one.name: one.labels for one in view.cluster.namespaces})
         self.shapes = Shapes(everyone)
         self.rules = rules_of(self.waiting, everyone, terms, self.shapes)
         self.hosts = Hosts(self.waiting, everyone, terms, self.shapes)
