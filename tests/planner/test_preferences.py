@@ -114,6 +114,15 @@ class TestNewNodes:
         assert "avoidance of PreferNoSchedule is given up" in why(plan_for(pod(), group("g", taints=[SOFT])))
         assert ";" not in why(plan_for(pod(), group("g")))
 
+    def test_wishes_about_other_pods_are_said_to_be_given_up_too(self) -> None:
+        n1, n2 = node("n1", cpu="1", zone=A), node("n2", cpu="1", zone=B)
+        full = [pod("r", labels={"app": "web"}, node="n1"), pod("s", node="n2")]
+        web = pod("web", cpu="3", labels={"app": "web"}, spread=(spread(when="ScheduleAnyway"),))
+        assert "spread with ScheduleAnyway is given up" in why(plan_for(n1, n2, *full, web, group("ga", zones=[A])))
+        apart = pod("p", cpu="3", pod_anti_affinity=term(key=ZONE, app="web", weight=50))
+        assert "preferred pod anti-affinity is given up" in why(plan_for(n1, n2, *full, apart, group("ga", zones=[A])))
+        assert "preferred pod anti-affinity is kept" in why(plan_for(n1, n2, *full, apart, group("gb", zones=[B])))
+
 
 class TestFreeRoom:
     def test_of_nodes_with_room_the_preferred_one_is_taken(self) -> None:
@@ -142,6 +151,27 @@ class TestFreeRoom:
             group(f"g{number}", nodes=[one], zones=[zone]) for number, (one, zone) in enumerate(zip(nodes, (A, B), strict=True))
         ]
         assert where(*nodes, pod(**prefers(B)), *groups) == {"p": "n1"}
+
+    def test_no_further_node_is_put_to_use(self) -> None:
+        """Empty, it can go again."""
+        groups = [
+            group(f"g{number}", zones=[zone], desired=1, launching=1, launching_since=ago(60))
+            for number, zone in enumerate((A, B))
+        ]
+        assert where(pod("p", **prefers(B)), pod("q", **prefers(A, 100)), *groups) == {"p": "g0#0", "q": "g0#0"}
+
+    def test_pods_that_would_rather_be_apart_are_dealt_out(self) -> None:
+        n1, n2 = node("n1"), node("n2")
+        busy = [pod(f"r{name}", cpu="100m", node=name) for name in ("n1", "n2")]
+        web = pod("web", labels={"app": "web"}, cpu="500m", count=4, spread=(spread(key=HOST, when="ScheduleAnyway"),))
+        assert sorted(where(n1, n2, *busy, web).values()) == ["n1", "n1", "n2", "n2"]
+
+    def test_who_had_no_place_gets_the_room_that_is_left_behind(self) -> None:
+        n1, n2 = node("n1", zone=A, cpu="3"), node("n2", zone=B, cpu="3")
+        busy = [pod(f"r{name}", cpu="1", node=name) for name in ("n1", "n2")]
+        bound = pod("bound", node_selector={ZONE: B})
+        large = pod("large", cpu="2", age_s=60)
+        assert where(n1, n2, *busy, pod(**prefers(B)), bound, large) == {"p": "n2", "bound": "n2", "large": "n1"}
 
     def test_of_coming_nodes_the_preferred_one_is_taken(self) -> None:
         groups = [
@@ -202,6 +232,22 @@ class TestItCostsNothing:
     def test_what_pods_demand_of_each_other_goes_first(self) -> None:
         web = pod("web", labels={"app": "web"}, count=4, cpu="3", spread=(spread(),), **prefers(B))
         assert desired(plan_for(web, group("ga", zones=[A]), group("gb", zones=[B]))) == {"ga": 2, "gb": 2}
+
+    def test_who_is_spread_stays_even_on_free_room(self) -> None:
+        n1, n2 = node("n1", zone=A), node("n2", zone=B)
+        busy = [pod("r", node="n1"), pod("s", node="n2", labels={"app": "web"})]
+        web = pod("web", labels={"app": "web"}, spread=(spread(),), **prefers(B))
+        assert where(n1, n2, *busy, web)["web"] == "n1"
+
+    def test_no_node_comes_in_a_zone_that_would_hold_a_spread_down(self) -> None:
+        """A node in the third zone would be a domain without a pod, and the others may have no more than one above it."""
+        n1, n2 = node("n1", cpu="2", zone=A), node("n2", cpu="2", zone=B)
+        running = [pod(f"r{n}", cpu="1", labels={"app": "web"}, node=("n1", "n2")[n % 2]) for n in range(4)]
+        web = pod("web", cpu="6", labels={"app": "web"}, count=2, spread=(spread(),))
+        large = [group(f"large-{zone[-1]}", cpu="8", price=0.4, zones=[zone]) for zone in (A, B)]
+        small = [group(f"small-{zone[-1]}", price=0.1, zones=[zone]) for zone in (A, C)]
+        plan = plan_for(n1, n2, *running, web, pod(cpu="3", **prefers(C)), *large, *small)
+        assert desired(plan) == {"large-a": 1, "large-b": 1, "small-a": 1}
 
     def test_within_what_pods_demand_of_each_other_preferences_are_kept(self) -> None:
         web = pod("web", labels={"app": "web"}, count=2, cpu="3", spread=(spread(),), preferred_nodes=(rather("disk", "ssd"),))

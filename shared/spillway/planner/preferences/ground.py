@@ -8,7 +8,7 @@ from spillway.planner.preferences.liking import NONE, Liking, Place, Score
 from spillway.planner.preferences.stuff import Hold
 from spillway.planner.preferences.wishes import Preferences
 
-WORK = 100_000  # looks at a place for some pods, in one plan: about half a second
+WORK = 60_000  # looks at a place for some pods, in one plan: about half a second
 
 
 class Ground:
