@@ -31,7 +31,8 @@ def build(region: str, answers: Answers, launches: Launches) -> None:
         for machine in reservation.get("Instances", ())
     }
     for item in answers.get("AutoScalingGroups", ()):
-        _group(region, item, names, machines, launches)
+        pool = answers.get("WarmPools", {}).get(item["AutoScalingGroupName"], {})
+        _group(region, item, names, machines, pool.get("Instances", ()), launches)
     for answer in answers.get("Nodegroups", ()):
         _nodegroup(region, answer["nodegroup"])
 
@@ -76,6 +77,7 @@ def _group(
     item: Mapping[str, Any],
     names: Mapping[tuple[str, str], tuple[str, str]],
     machines: Answers,
+    prepared: Iterable[Mapping[str, Any]],
     launches: Launches,
 ) -> None:
     autoscaling, name = clients.client("autoscaling", region), item["AutoScalingGroupName"]
@@ -101,6 +103,8 @@ def _group(
         for member in item.get("Instances", ()):
             if member["LifecycleState"] == "InService":
                 _adopt(launches, group, member, machines.get(member["InstanceId"], {}))
+        for member in prepared:
+            launches.prepare(group, member, _launched_at(launches, machines.get(member["InstanceId"], {})))
         group.min_size, group.desired_capacity = item["MinSize"], item["DesiredCapacity"]
         launches.settle(group)
 
@@ -117,16 +121,20 @@ def _nodegroup(region: str, item: Mapping[str, Any]) -> None:
 
 
 def _adopt(launches: Launches, group: Any, member: Mapping[str, Any], machine: Mapping[str, Any]) -> None:
-    launched = machine.get("LaunchTime")
     launches.adopt(
         group,
         member["InstanceId"],
         member.get("InstanceType") or machine.get("InstanceType") or group.instance_type,
         member["AvailabilityZone"],
         market=machine.get("InstanceLifecycle", "on-demand"),
-        launched_at=datetime.fromisoformat(launched) if isinstance(launched, str) else launched or launches.clock.now(),
+        launched_at=_launched_at(launches, machine),
         protected_from_scale_in=bool(member.get("ProtectedFromScaleIn")),
     )
+
+
+def _launched_at(launches: Launches, machine: Mapping[str, Any]) -> datetime:
+    launched = machine.get("LaunchTime")
+    return datetime.fromisoformat(launched) if isinstance(launched, str) else launched or launches.clock.now()
 
 
 def _launch(item: Mapping[str, Any], names: Mapping[tuple[str, str], tuple[str, str]]) -> dict[str, Any]:

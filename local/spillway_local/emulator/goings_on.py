@@ -13,6 +13,7 @@ from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 
+from spillway_local.emulator import warm_pools
 from spillway_local.emulator.patching import Addition, Patch, added, patched
 
 PAGE = 50  # items, where no MaxRecords is asked for
@@ -37,8 +38,8 @@ def goings_on(fleet: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
         return describe
 
     def warm_pool(response: Any) -> ActionResult:
-        mine = told(response, "WarmPools", {}).get(response._get_param("AutoScalingGroupName"), {})
-        return ActionResult({**stock_warm_pool(response).result, "Instances": mine.get("Instances", [])})
+        group = response.autoscaling_backend.autoscaling_groups[response._get_param("AutoScalingGroupName")]
+        return ActionResult({**stock_warm_pool(response).result, "Instances": warm_pools.listed(group)})
 
     stock_policies: Callable[[Any], Any] = AutoScalingResponse.describe_policies
     stock_schedules: Callable[[Any], Any] = AutoScalingResponse.describe_scheduled_actions

@@ -1,12 +1,14 @@
-"""What Auto Scaling does on its own: launch up to desired, try again while EC2 refuses, end what is too much.
+"""What Auto Scaling does on its own: take from the warm pool, launch up to desired, try again while EC2 refuses, end what is
+too much.
 
 Stock moto launches everything at once and never fails. Here a launch is Pending for its boot time, a refusal is a Failed
 activity some seconds later, and the group tries again for as long as it wants more than it has, all by the clock.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from threading import RLock
 from typing import Any
@@ -15,12 +17,12 @@ from moto.autoscaling.models import InstanceState
 from moto.ec2.models.instances import InstanceState as MachineState
 
 from spillway_local.clock import Timer, VirtualClock
-from spillway_local.emulator import activities, hooks, offers
+from spillway_local.emulator import activities, hooks, offers, warm_pools
 from spillway_local.emulator.activities import FAILED, SUCCESSFUL, Activity, ActivityLog
 from spillway_local.emulator.pools import Offer, Pools
 
 PENDING, IN_SERVICE, TERMINATING = "Pending", "InService", "Terminating"
-_RUNNING, _ENDING = ("running", 16), ("shutting-down", 32)
+_RUNNING, _ENDING, _STOPPED = ("running", 16), ("shutting-down", 32), ("stopped", 80)
 
 Emit = Callable[[str, str, str, dict[str, Any], list[str]], None]
 """(region, source, detail-type, detail, resources) of an EventBridge event."""
@@ -37,6 +39,7 @@ class Timing:
     """Virtual seconds. `retry_s`: how often a group that wants more tries again."""
 
     boot_s: float = 45.0
+    start_s: float = 15.0  # of what a warm pool has prepared
     refuse_s: float = 4.0
     retry_s: float = 60.0
     end_s: float = 30.0
@@ -70,6 +73,15 @@ class Launches:
         machine.id, machine._state = instance_id, MachineState(*_RUNNING)
         machine.launch_time = fields.pop("launched_at", self.clock.now())
         self._add(group, InstanceState(machine, IN_SERVICE, **fields))
+
+    def prepare(self, group: Any, member: Mapping[str, Any], launched_at: datetime) -> None:
+        """Puts an instance into the group's warm pool, as DescribeWarmPool tells of it."""
+        offer = Offer(member.get("InstanceType") or group.instance_type, "on-demand")
+        machine = self._machine(group, offer, member["AvailabilityZone"])
+        runs = member["LifecycleState"] == warm_pools.RUNNING
+        machine.id, machine._state = member["InstanceId"], MachineState(*(_RUNNING if runs else _STOPPED))
+        machine.launch_time = launched_at
+        warm_pools.put(group, InstanceState(machine, member["LifecycleState"]), member)
 
     def end(self, group: Any, state: Any, cause: str) -> Activity:
         """Begins to end an instance, which its lifecycle hooks may hold; a second call gives the activity that is under way."""
@@ -111,6 +123,8 @@ class Launches:
     def _grow(self, group: Any, missing: int) -> None:
         if (waiting := self._retries.pop(group.arn, None)) is not None:
             waiting.cancel()
+        while missing > 0 and (state := warm_pools.take(group)) is not None:
+            missing -= offers.weight(group, state) if self._start(group, state) else 0
         refused: Counter[tuple[str, str]] = Counter()  # text and zone of the refusals
         while missing > 0:
             offer, zone, text = offers.choose(group, members(group), self.pools)
@@ -131,6 +145,25 @@ class Launches:
         cause = activities.grown(now, have, have + 1)
         activity = self.log.begin(group, now, f"Launching a new EC2 instance: {machine.id}", cause, zone)
         self.clock.call_in(self.timing.boot_s, lambda: self._booted(group, state, activity))
+
+    def _start(self, group: Any, state: Any) -> bool:
+        """What was prepared comes into the group; False where EC2 has no capacity for one that was stopped, which is ended."""
+        now, have, machine = self.clock.now(), len(members(group)), state.instance
+        kind, zone = state.instance_type, state.availability_zone
+        description = f"Launching a new EC2 instance from warm pool: {machine.id}"
+        activity = self.log.begin(group, now, description, activities.grown(now, have, have + 1), zone)
+        if state.lifecycle_state != warm_pools.RUNNING:
+            if not self.pools.has(group.region, kind, zone):
+                self.log.end(activity, now, FAILED, activities.no_capacity(kind, zone, (), "on-demand"))
+                self._tell(group, activity, "EC2 Instance Launch Unsuccessful", machine.id)
+                machine.terminate()
+                return False
+            self.pools.take(group.region, kind, zone)
+            machine.launch_time, machine._state = now, MachineState("pending", 0)
+        state.lifecycle_state = PENDING
+        self._add(group, state)
+        self.clock.call_in(self.timing.start_s, lambda: self._booted(group, state, activity))
+        return True
 
     @staticmethod
     def _add(group: Any, state: Any) -> None:

@@ -51,6 +51,8 @@ _REBALANCING = re.compile(
 _SAYS_WHY = re.compile(r"termination reason|failed", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)*")
 _ENCODED = re.compile(r"encoded authorization failure message:\s*\S*", re.IGNORECASE)  # letters without a meaning
+_INTO_POOL = "into warm pool"
+_FROM_POOL = re.compile(r"Launching a new EC2 instance from warm pool: (i-\w+)")  # [F] as activities are listed in the field
 _MARKET = re.compile(r"could not launch (spot|on-demand) instances", re.IGNORECASE)
 
 
@@ -94,7 +96,15 @@ def _by_code(words: Iterable[str], codes: Mapping[str, Row]) -> Row | None:
 
 
 def is_launch(activity: Mapping[str, Any]) -> bool:
-    return str(activity.get("Description", "")).startswith("Launching")
+    """Of a member. One into the warm pool refills that by itself: it closes no gap, and its refusal is none of a raise."""
+    description = str(activity.get("Description", ""))
+    return description.startswith("Launching") and _INTO_POOL not in description
+
+
+def left_pool(activity: Mapping[str, Any]) -> str:
+    """The instance that the activity takes from the warm pool into the group, "" for any other activity."""
+    found = _FROM_POOL.match(str(activity.get("Description", "")))
+    return found[1] if found else ""
 
 
 def of_activity(activity: Mapping[str, Any], now: datetime | None = None) -> LaunchFailure | None:

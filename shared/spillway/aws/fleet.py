@@ -211,8 +211,8 @@ def _group(
         zones=tuple(sorted(group.availability_zones)),
         capacity_type=found.capacity_type,
         weighted=launch.is_weighted(group),
-        instances=_instances(group.instances, machines, by_type),
-        warm=_instances(warm, machines, by_type, warm=True),
+        instances=_instances(group.instances, machines, by_type, mine.left_pool),
+        warm=_instances(warm, machines, by_type, {}, warm=True),
         template=template,
         problem=problem,
         suspended=tuple(sorted(process.process_name for process in group.suspended_processes)),
@@ -246,23 +246,30 @@ def _instances(
     members: Iterable[shapes.Member],
     machines: Mapping[str, shapes.Ec2Instance],
     by_type: Mapping[str, int],
+    left_pool: Mapping[str, datetime],
     warm: bool = False,
 ) -> tuple[Instance, ...]:
-    """Of a group, or those of its warm pool, by id."""
-    found = (_instance(member, machines, by_type) for member in sorted(members, key=lambda one: one.instance_id))
+    """Of a group, or those of its warm pool, by id. `left_pool` says when members left that."""
+    found = (_instance(member, machines, by_type, left_pool) for member in sorted(members, key=lambda one: one.instance_id))
     return tuple(instance for instance in found if instance.is_warm == warm)
 
 
-def _instance(member: shapes.Member, machines: Mapping[str, shapes.Ec2Instance], by_type: Mapping[str, int]) -> Instance:
+def _instance(
+    member: shapes.Member,
+    machines: Mapping[str, shapes.Ec2Instance],
+    by_type: Mapping[str, int],
+    left_pool: Mapping[str, datetime],
+) -> Instance:
     machine = machines.get(member.instance_id, shapes.Ec2Instance(instance_id=member.instance_id))
     instance_type = member.instance_type or machine.instance_type
+    began = (machine.launch_time, left_pool.get(member.instance_id))
     return Instance(
         id=member.instance_id,
         zone=member.availability_zone,
         instance_type=instance_type,
         definition=launch.definition_of(member),
         lifecycle=member.lifecycle_state,
-        launched_at=machine.launch_time,
+        launched_at=max((moment for moment in began if moment), default=None),
         state=machine.state.name,
         protected=member.protected_from_scale_in,
         healthy=member.health_status.lower() == "healthy",

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -17,12 +17,14 @@ _DONE = frozenset({"Successful", "Failed", "Cancelled"})  # all other ScalingAct
 
 @dataclass(frozen=True)
 class Past:
-    """Launches in progress, when the oldest of them began, their ids, and refusals, newest first."""
+    """Launches in progress, when the oldest of them began, their ids, and refusals, newest first. `left_pool` says of instances
+    when they began to leave the warm pool."""
 
     launching: int = 0
     launching_since: datetime | None = None
     launching_ids: tuple[str, ...] = ()
     failures: tuple[LaunchFailure, ...] = ()
+    left_pool: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def by_group(activities: Iterable[Any], now: datetime) -> dict[str, Past]:
@@ -46,7 +48,14 @@ def _past(activities: list[Mapping[str, Any]], now: datetime) -> Past:
         launching_since=min((start for start in coming if start), default=None),
         launching_ids=tuple(sorted(str(one["ActivityId"]) for one in going if one.get("ActivityId"))),
         failures=tuple(sorted(standing, key=lambda failure: (-failure.at.timestamp(), failure.activity_id))),
+        left_pool=_left_pool(launches),
     )
+
+
+def _left_pool(launches: Iterable[Mapping[str, Any]]) -> dict[str, datetime]:
+    """The last time of each: what goes back to the pool may leave it again."""
+    told = ((_started(one), failures.left_pool(one)) for one in launches)
+    return {name: start for start, name in sorted((start, name) for start, name in told if start and name)}
 
 
 def _is_over(failure: LaunchFailure, successes: Iterable[tuple[datetime | None, str]]) -> bool:

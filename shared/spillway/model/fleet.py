@@ -22,7 +22,8 @@ class CapacityType(StrEnum):
 class Instance(Model, frozen=True):
     """A member of a group. `lifecycle` is Auto Scaling's LifecycleState (InService, Pending, Terminating:Wait, …).
 
-    `launched_at` comes from EC2 and is None where EC2 did not tell; `state` and `private_dns` are EC2's own, "" where not read.
+    `launched_at` comes from EC2, or is when it left the warm pool; None where nobody told. `state` and `private_dns` are EC2's
+    own, "" where not read.
     `definition` launched it, in the terms of Choice. `reservation` is the capacity reservation or block that it runs in.
     It counts `weight` units of desired. `impaired` is what EC2's status checks find wrong with it, "" for nothing.
     """
@@ -54,6 +55,11 @@ class Instance(Model, frozen=True):
     def is_warm(self) -> bool:
         """Waits in the group's warm pool: no member and no node, also where its kubelet has joined for a moment."""
         return self.lifecycle.startswith("Warmed:")
+
+    @property
+    def is_ready_to_start(self) -> bool:
+        """In a warm pool, and prepared: not on its way into it or out of it."""
+        return self.healthy and self.lifecycle in ("Warmed:Stopped", "Warmed:Running", "Warmed:Hibernated")
 
 
 class FailureClass(StrEnum):

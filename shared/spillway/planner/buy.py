@@ -96,6 +96,19 @@ def _worth(market: Market, purchase: Purchase) -> tuple[list[int], float]:
     return [left[priority] for priority in sorted(left, reverse=True)], sum(node.price for node in purchase.nodes)
 
 
+@dataclass
+class _Stall:
+    """Equal groups, and how many nodes each may still be asked for."""
+
+    sources: list[Source] = field(default_factory=list)
+    room: list[int] = field(default_factory=list)
+
+    def add(self, source: Source, room: int) -> None:
+        if room > 0:
+            self.sources.append(source)
+            self.room.append(room)
+
+
 class _Attempt:
     def __init__(
         self, market: Market, ledger: Ledger, paid: Paid, raised: Sequence[Source], desired: Mapping[str, int]
@@ -103,6 +116,7 @@ class _Attempt:
         self.purchase = Purchase([], [item.count for item in market.items], ledger, paid)
         self._market, self._desired = market, dict(desired)
         self._room = {key: source.room for key, source in market.sources.items()}
+        self._warm = {key: source.warm for key, source in market.sources.items()}
         for source in raised:
             if self._room[source.group.key] and ledger.most(source.group, 1):
                 self._add(NewNode(source, raised=True))
@@ -139,48 +153,53 @@ class _Attempt:
         waiting = [i for i in items if asked[i] > 0 and self.purchase.left[i]]
         if not waiting:
             return
-        alike, known = self._alike(rank), dict[frozenset[int], frozenset[int]]()
+        stalls, known = self._stalls(rank), dict[frozenset[int], frozenset[int]]()
         packing = pack(
             [self._market.items[i].need for i in waiting],
             [min(asked[i], self.purchase.left[i]) for i in waiting],
-            [self._offer(sources, waiting, reserved, known) for sources in alike],
+            [self._offer(stall, waiting, reserved, known) for stall in stalls],
             self._market.resources,
-            lambda: _Limits(self.purchase.ledger.copy(), paid and paid.copy(), [sources[0] for sources in alike]),
+            lambda: _Limits(self.purchase.ledger.copy(), paid and paid.copy(), [stall.sources[0] for stall in stalls]),
         )
         for batch in packing.batches:
             pattern = [(waiting[item], number) for item, number in batch.pattern]
-            for source in self._evenly(alike[batch.offer], batch.times):
+            for source in self._evenly(stalls[batch.offer], batch.times):
                 self._add(NewNode(source, list(pattern)))
 
-    def _alike(self, rank: list[Source]) -> list[list[Source]]:
-        """Groups that no pod, price or limit tells apart."""
-        found: dict[tuple[object, ...], list[Source]] = defaultdict(list)
+    def _stalls(self, rank: list[Source]) -> list[_Stall]:
+        """Groups that no pod, price or limit tells apart, with what is warm of them; then with what they launch. So of nodes
+        that are as good those of warm pools go first."""
+        warm: dict[tuple[object, ...], _Stall] = defaultdict(_Stall)
+        anew: dict[tuple[object, ...], _Stall] = defaultdict(_Stall)
         for source in rank:
-            if self._room[source.group.key]:
+            room, prepared = self._room[source.group.key], self._warm[source.group.key]
+            if room:
                 signature = self.purchase.ledger.signature(source.group), self.purchase.paid.signature(source.group)
-                found[source.host, source.have, source.price, source.accelerated, signature].append(source)
-        return list(found.values())
+                kind = source.host, source.have, source.price, source.accelerated, signature
+                warm[kind].add(source, min(room, prepared))
+                anew[kind].add(source, room - prepared)
+        return [stall for stall in (*warm.values(), *anew.values()) if stall.sources]
 
     def _offer(
         self,
-        sources: list[Source],
+        stall: _Stall,
         waiting: list[int],
         reserved: frozenset[int],
         known: dict[frozenset[int], frozenset[int]],
     ) -> Offer:
         """`known` are the waiting of those items that an offer takes: most take the same."""
-        one, takes = sources[0], self._market.takes(sources[0])
+        one, takes = stall.sources[0], self._market.takes(stall.sources[0])
         if one.accelerated and reserved:
             takes = takes - reserved
         if takes not in known:
             known[takes] = frozenset(item for item, i in enumerate(waiting) if i in takes)
-        return Offer(one.have, one.price, sum(self._room[source.group.key] for source in sources), known[takes])
+        return Offer(one.have, one.price, sum(stall.room), known[takes])
 
-    def _evenly(self, sources: list[Source], nodes: int) -> list[Source]:
+    def _evenly(self, stall: _Stall, nodes: int) -> list[Source]:
         """The group with the lowest desired gets the next node, so that equal groups and their zones stay even."""
-        heap = [(self._desired[s.group.key], index) for index, s in enumerate(sources) if self._room[s.group.key]]
+        sources, room = stall.sources, stall.room
+        heap = [(self._desired[s.group.key], index) for index, s in enumerate(sources) if room[index]]
         heapify(heap)
-        room = {index: self._room[sources[index].group.key] for _, index in heap}
         found = []
         for _ in range(nodes):
             desired, index = heappop(heap)
@@ -193,6 +212,7 @@ class _Attempt:
     def _add(self, node: NewNode) -> None:
         group = node.source.group
         self._room[group.key] -= 1
+        self._warm[group.key] = max(0, self._warm[group.key] - 1)
         self._desired[group.key] += 1
         self.purchase.add(node)
         for i, number in node.pods:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from spillway.model.fleet import NodeGroup
 from spillway.model.market import WHOLE, Ceiling, CeilingKind, Draw
 from spillway.model.reason import Code, Reason
+from spillway.planner import warm
 from spillway.planner.gaps import Gap
 from spillway.planner.noticed import BLOCK_CLOSES
 from spillway.planner.view import View
@@ -21,24 +22,33 @@ _Key = tuple[str, str]
 
 
 class Ceilings:
-    """`left` by region and key, in thousandths; what is not in it is unbounded. `take` books what is planned."""
+    """`left` by region and key, in thousandths; what is not in it is unbounded. `take` books what is planned.
 
-    def __init__(self, known: Mapping[_Key, Ceiling], left: Mapping[_Key, int], now: datetime) -> None:
-        self._known, self._left, self._now = known, dict(left), now
+    `held` counts, by group's key, instances of warm pools that run: they are taken first, and draw on nothing anew.
+    """
+
+    def __init__(self, known: Mapping[_Key, Ceiling], left: Mapping[_Key, int], now: datetime, held: Mapping[str, int]) -> None:
+        self._known, self._left, self._now, self._held = known, dict(left), now, dict(held)
 
     def copy(self) -> "Ceilings":
-        return Ceilings(self._known, self._left, self._now)
+        return Ceilings(self._known, self._left, self._now, self._held)
 
     def most(self, group: NodeGroup, wanted: int) -> int:
         """How many more nodes of the group AWS would still give, at most `wanted`."""
+        held = self._held_of(group)
         for draw in self._binding(group):
-            wanted = min(wanted, sum(self._nodes(group, key, amount) for key, amount in draw.items()))
+            wanted = min(wanted, held + sum(self._nodes(group, key, amount) for key, amount in draw.items()))
         return wanted
 
     def take(self, group: NodeGroup, nodes: int) -> None:
         """Books nodes, or gives them back where the number is below 0. What finds no room is booked on the last ceiling."""
+        before = self._held.get(group.key, 0)
+        self._held[group.key] = before - nodes
         for draw in self._binding(group):
-            self._book(group, draw, nodes)
+            self._book(group, draw, max(0, nodes - before) - max(0, -before))
+
+    def _held_of(self, group: NodeGroup) -> int:
+        return max(0, self._held.get(group.key, 0))
 
     def _book(self, group: NodeGroup, draw: Draw, nodes: int) -> None:
         rest, last = nodes, max(draw)
@@ -48,12 +58,13 @@ class Ceilings:
             rest -= part
 
     def signature(self, group: NodeGroup) -> tuple[object, ...]:
-        """Equal for groups whose nodes draw the same on the same ceilings."""
-        return tuple((group.region, *sorted(draw.items())) for draw in self._binding(group))
+        """Equal for groups whose nodes draw the same on the same ceilings, and none of which has any that draw on nothing."""
+        drawn = tuple((group.region, *sorted(draw.items())) for draw in self._binding(group))
+        return (group.key, *drawn) if drawn and self._held_of(group) else drawn
 
     def refusal(self, group: NodeGroup) -> Reason | None:
         """Which ceiling leaves no room for one node more; None when all do."""
-        for draw in self._binding(group):
+        for draw in () if self._held_of(group) else self._binding(group):
             if not any(self._nodes(group, key, amount) for key, amount in draw.items()):
                 ceilings = [(self._known[group.region, key], amount) for key, amount in sorted(draw.items())]
                 code = Code.QUOTA if ceilings[0][0].kind is CeilingKind.QUOTA else Code.RESERVATION
@@ -84,10 +95,11 @@ def ceilings(view: View, gaps: Mapping[str, Gap]) -> Ceilings:
     """Books what was asked for and does not show in AWS's figures yet."""
     known = {(one.region, one.key): one for one in view.fleet.ceilings}
     left = {key: room * WHOLE for key, one in known.items() if (room := _room(one, view.now)) is not None}
-    found = Ceilings(known, left, view.now)
+    found = Ceilings(known, left, view.now, {key: warm.prepared(group).held for key, group in view.groups.items()})
     for group in view.groups.values():
+        found.take(group, gaps[group.key].coming)
         for draw in found._binding(group):
-            found._book(group, draw, gaps[group.key].coming + _unseen(group, known[group.region, max(draw)]))
+            found._book(group, draw, _unseen(group, known[group.region, max(draw)]))
     return found
 
 
@@ -125,8 +137,8 @@ def _closed(ceiling: Ceiling, now: datetime) -> str:
 
 
 def _unseen(group: NodeGroup, ceiling: Ceiling) -> int:
-    """Members launched after the figure of a quota's use; a reservation's is as of the snapshot that shows the members."""
+    """What was launched after the figure of a quota's use; a reservation's is as of the snapshot that shows the members."""
     if ceiling.kind is not CeilingKind.QUOTA or ceiling.as_of is None:
         return 0
-    members = [one for one in group.instances if one.is_member]
-    return sum(one.launched_at > ceiling.as_of if one.launched_at else one.is_pending for one in members)
+    using = [one for one in (*group.instances, *group.warm) if one.is_member or warm.is_held(one)]
+    return sum(one.launched_at > ceiling.as_of if one.launched_at else one.is_pending for one in using)

@@ -1,4 +1,5 @@
-"""Where a step's demand goes next when AWS refuses: other groups of the region by price, then the other regions.
+"""Where a step's demand goes next when AWS refuses: other groups of the region by price, of equal ones those with warm
+instances first, then the other regions.
 
 A fallback holds all the pods of the step, each of them; its count is what serves them all, as far as the policy's
 limits allow. Groups without room are left out; one with less room than its count takes what it can, and the rest goes on
@@ -39,9 +40,9 @@ def fallbacks(
             if takes[market.takes(source)] and limits.most(source.group, 1)
         ]
         nearest = [source for _, _, source in sorted(able, key=lambda entry: entry[:2])[:PER_REGION]]
-        priced = [(count * source.price, source.group, count) for source in nearest if (count := nodes.of(source.have))]
-        for _, group, count in sorted(priced, key=lambda one: (one[0], one[1].key)):
-            found.append(Fallback(region=region, group=group.name, nodes=limits.most(group, count)))
+        priced = [(count * source.price, source, count) for source in nearest if (count := nodes.of(source.have))]
+        for _, source, count in sorted(priced, key=lambda one: (one[0], -min(one[1].warm, one[2]), one[1].group.key)):
+            found.append(Fallback(region=region, group=source.group.name, nodes=limits.most(source.group, count)))
     return tuple(found)
 
 

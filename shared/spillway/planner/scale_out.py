@@ -8,7 +8,7 @@ from spillway.model import quantity
 from spillway.model.fleet import NodeGroup
 from spillway.model.plan import Fallback, Placement, ScaleOut, Served
 from spillway.model.reason import Code, Reason
-from spillway.planner import prices
+from spillway.planner import prices, warm
 from spillway.planner.amounts import PODS, Dimensions
 from spillway.planner.buy import NewNode, Purchase
 from spillway.planner.demand import Lot
@@ -44,7 +44,9 @@ class Growth:
         rank = {region: index for index, region in enumerate(region_order(self.view))}
         keys = bought.keys() | self.placed.uncordon.keys() | self.orphans.keys()
         ordered = sorted(keys, key=lambda key: (rank.get(self.view.groups[key].region, len(rank)), key))
-        others = [source for key, source in self.market.sources.items() if source.room > len(bought.get(key, ()))]
+        others = [
+            source for key, source in self.market.sources.items() if source.launches and source.room > len(bought.get(key, ()))
+        ]
         steps = []
         for step, key in enumerate(ordered, 1):
             nodes = bought.get(key, [])
@@ -110,7 +112,7 @@ class Growth:
         )
         what = " and ".join(f"{count} {kind}" for count, kind in counts if count)
         text = f"group {group.name}: {what} {'node' if len(nodes) + len(uncordon) == 1 else 'nodes'}"
-        text += self._price(group, nodes)
+        text += self._warm(group, nodes) + self._price(group, nodes)
         ceiling = self.purchase.ledger.ceiling(group) if nodes else None
         bound = f"; no more of them, since {ceiling.text}" if ceiling else ""
         if served:
@@ -119,6 +121,11 @@ class Growth:
         if raised:
             return Reason(code=Code.BELOW_MIN, text=f"{text}; desired is {group.desired}{bound}")
         return Reason(code=Code.GIVEN_BACK, text=f"{text}: we cordoned them, and no drain of them is under way")
+
+    def _warm(self, group: NodeGroup, nodes: list[NewNode]) -> str:
+        """` of which 2 from the warm pool`."""
+        prepared = min(len(nodes), warm.left(group, self.gaps[group.key]).ready)
+        return f" of which {prepared} from the warm pool" if prepared else ""
 
     def _price(self, group: NodeGroup, nodes: list[NewNode]) -> str:
         """` at 0.2 USD an hour, 2 of them paid already`."""

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from spillway.model.fleet import NodeGroup
+from spillway.model.memory import Unavailable
 from spillway.model.policy import RegionMode
 from spillway.model.reason import Code, Reason
-from spillway.planner import ceilings, group_warnings, ownership, prices
+from spillway.planner import ceilings, group_warnings, ownership, prices, warm
 from spillway.planner.amounts import has_accelerator
 from spillway.planner.fit import Fit
 from spillway.planner.gaps import Gap
@@ -18,7 +19,10 @@ from spillway.planner.view import View
 
 @dataclass(frozen=True)
 class Source:
-    """A group that may be asked. `room` nodes are left to its max; `host` is its nodes' kind in Fit, `like` in Preferences."""
+    """A group that may be asked. `room` nodes are left to its max; `host` is its nodes' kind in Fit, `like` in Preferences.
+
+    The first `warm` of them come from its warm pool. Unless it `launches`, these are all that may be asked for.
+    """
 
     group: NodeGroup
     room: int
@@ -27,6 +31,8 @@ class Source:
     have: tuple[int, ...]
     price: float
     accelerated: bool
+    warm: int = 0
+    launches: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,12 @@ def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit, p
     sources: dict[str, Source] = {}
     refused: dict[str, Reason] = {}
     for key, group in view.groups.items():
-        reason = _refusal(view, group, gaps[key])
+        pool = warm.left(group, gaps[key])
+        refusal = passed_over(group, view.memory.unavailable, view.now)
+        is_held = refusal is not None and pool.held > 0 and warm.is_spared(refusal)
+        reason = _refusal(view, group, gaps[key], None if is_held else refusal)
         room = (view.max_of(group) - gaps[key].desired) // group.node_units
+        room = min(room, pool.held) if is_held else room
         if reason is not None:
             refused[key] = reason
         elif group.template is not None and room > 0:
@@ -71,18 +81,21 @@ def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit, p
                 have=have,
                 price=prices.weight(view, group),
                 accelerated=has_accelerator(group.template.allocatable),
+                warm=min(room, pool.ready),
+                launches=not is_held,
             )
     return Supply(sources, refused)
 
 
-def _refusal(view: View, group: NodeGroup, gap: Gap) -> Reason | None:
-    for code, text in _obstacles(view, group, gap):
+def _refusal(view: View, group: NodeGroup, gap: Gap, record: Unavailable | None) -> Reason | None:
+    """`record` is of the refusal for which it is passed over."""
+    for code, text in _obstacles(view, group, gap, record):
         if text:
             return Reason(code=code, text=text)
     return None
 
 
-def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, str]]:
+def _obstacles(view: View, group: NodeGroup, gap: Gap, record: Unavailable | None) -> Iterable[tuple[Code, str]]:
     """What keeps a group from being asked, the most lasting first; "" where it does not."""
     region = group.region
     yield Code.DISABLED, "" if view.may_grow else f"the policy's mode is {view.policy.mode}"
@@ -98,7 +111,6 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap) -> Iterable[tuple[Code, s
     yield Code.NO_TEMPLATE, "" if group.is_countable else unweighed
     yield Code.SUSPENDED, "its Launch process is suspended" if "Launch" in group.suspended else ""
     yield from ownership.left_alone(view, group)
-    record = passed_over(group, view.memory.unavailable, view.now)
     waits = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})" if record else ""
     yield Code.UNAVAILABLE, waits
     yield (
