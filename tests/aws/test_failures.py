@@ -95,6 +95,9 @@ NO_FAILURES = {
     "it ends an instance": activity(ZONAL, Description="Terminating EC2 instance: i-1"),
     "the spot request was cancelled": activity("Spot instance request: sir-1 has been cancelled.", "Cancelled"),
     "it was cancelled without a cause": activity("The launch is no longer needed.", "Cancelled"),
+    "it refills the warm pool": activity(
+        ZONAL, Description=f"Launching a new EC2 instance into warm pool.  Status Reason: {ZONAL}"
+    ),
     "somebody ended the instance": activity("Termination Reason: Client.UserInitiatedShutdown: User initiated shutdown"),
     "the spot request is young": activity("Placed Spot instance request: sir-1.", "WaitingForSpotInstanceId", 299),
     "the old spot request is for balance": activity("Placed.", "WaitingForSpotInstanceId", 900, **REBALANCING),
@@ -105,6 +108,12 @@ NO_FAILURES = {
 @pytest.mark.parametrize("why", NO_FAILURES)
 def test_is_no_failure_when(why: str) -> None:
     assert failures.of_activity(NO_FAILURES[why], NOW) is None
+
+
+@pytest.mark.feature("SO-05")
+def test_a_refused_start_of_what_the_warm_pool_had_prepared_is_a_failure() -> None:
+    start = activity(ZONAL, Description="Launching a new EC2 instance from warm pool: i-0ea10fdc59a07df6e")
+    assert failures.of_activity(start) is not None
 
 
 def test_a_cancelled_launch_with_a_cause_is_a_failure() -> None:

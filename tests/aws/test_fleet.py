@@ -78,6 +78,33 @@ def test_reads_members_their_age_their_name_and_their_reservation_from_ec2() -> 
 
 
 @pytest.mark.feature("FS-01")
+@pytest.mark.feature("SO-05")
+def test_a_member_that_ran_in_the_warm_pool_is_as_old_as_its_time_in_the_group() -> None:
+    """EC2 launched it long ago: by that it would have failed to join."""
+    machine = {"InstanceId": "i-a", "InstanceType": "m5.large", "LaunchTime": NOW - timedelta(days=3)}
+    answers = region(
+        group(DesiredCapacity=1, Instances=[member("a")], WarmPoolConfiguration={"PoolState": "Running"}),
+        Reservations=[{"Instances": [machine]}],
+        Activities=[
+            activity(status="Successful", age_s=age_s, Description="Launching a new EC2 instance from warm pool: i-a")
+            for age_s in (40, 9000)
+        ],
+    )
+
+    assert [one.launched_at for one in only(answers).instances] == [NOW - timedelta(seconds=40)]
+
+
+@pytest.mark.feature("SO-05")
+def test_a_launch_into_the_warm_pool_closes_no_gap_and_its_refusal_is_none_of_the_groups() -> None:
+    into = "Launching a new EC2 instance into warm pool"
+    going = activity(status="InProgress", age_s=30, Description=f"{into}: i-b")
+    refused = activity(ZONAL, age_s=90, Description=f"{into}.  Status Reason: {ZONAL}")
+
+    found = only(region(group(DesiredCapacity=1), Activities=[going, refused]))
+
+    assert (found.launching, found.launching_since, found.failures) == (0, None, ())
+
+
 def test_a_name_that_leads_to_no_group_is_a_warning_unless_its_region_is_silent() -> None:
     names = ["us-east-1/ours", "us-east-1/nope", "eu-west-9/foo", "workers", "us-west-2/any"]
 

@@ -57,8 +57,12 @@ TOLD = botocore_shapes.region({
 
 
 @pytest.fixture
-def groups(aws_credentials: None) -> Iterator[Any]:
-    launches = Launches(VirtualClock(NOW))
+def launches() -> Launches:
+    return Launches(VirtualClock(NOW))
+
+
+@pytest.fixture
+def groups(aws_credentials: None, launches: Launches) -> Iterator[Any]:
     with (
         mock_aws(config={"core": {"reset_boto3_session": False}}),
         autoscaling(launches),
@@ -119,6 +123,32 @@ def test_a_warm_pool_has_its_instances_and_the_group_does_not(groups: Any) -> No
     assert pool["WarmPoolConfiguration"]["PoolState"] == "Hibernated"
     assert (found["WarmPoolConfiguration"]["MaxGroupPreparedCapacity"], found["WarmPoolSize"]) == (4, 1)
     assert found["Instances"] == []
+
+
+def members_of(groups: Any) -> dict[str, str]:
+    (found,) = groups.describe_auto_scaling_groups(AutoScalingGroupNames=["a"])["AutoScalingGroups"]
+    return {one["InstanceId"]: one["LifecycleState"] for one in found["Instances"]}
+
+
+def test_a_raise_takes_what_is_warm_before_it_launches(groups: Any) -> None:
+    groups.set_desired_capacity(AutoScalingGroupName="a", DesiredCapacity=2)
+
+    assert len(members_of(groups)) == 2
+    assert members_of(groups)["i-w"] == "Pending"
+    assert groups.describe_warm_pool(AutoScalingGroupName="a")["Instances"] == []
+    told = {one["Description"] for one in groups.describe_scaling_activities(AutoScalingGroupName="a")["Activities"]}
+    assert "Launching a new EC2 instance from warm pool: i-w" in told
+
+
+def test_what_is_stopped_needs_capacity_to_start_and_is_ended_where_there_is_none(groups: Any, launches: Launches) -> None:
+    launches.pools.capacity[REGION, "m5.large"] = 0
+    groups.set_desired_capacity(AutoScalingGroupName="a", DesiredCapacity=1)
+
+    assert members_of(groups) == {}
+    assert groups.describe_warm_pool(AutoScalingGroupName="a")["Instances"] == []
+    first = groups.describe_scaling_activities(AutoScalingGroupName="a")["Activities"][-1]
+    assert first["Description"] == "Launching a new EC2 instance from warm pool: i-w"
+    assert "do not have sufficient m5.large capacity" in first["StatusMessage"]
 
 
 def test_what_moto_takes_no_parameter_for_is_answered_as_it_was_told(groups: Any) -> None:

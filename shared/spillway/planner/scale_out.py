@@ -45,7 +45,9 @@ class Growth:
         keys = bought.keys() | self.placed.uncordon.keys() | self.orphans.keys()
         ordered = sorted(keys, key=lambda key: (rank.get(self.view.groups[key].region, len(rank)), key))
         others = [
-            source for key, source in self.market.sources.items() if source.launches and source.room > len(bought.get(key, ()))
+            source
+            for key, source in self.market.sources.items()
+            if not source.closed and source.room > len(bought.get(key, ()))
         ]
         steps = []
         for step, key in enumerate(ordered, 1):

@@ -21,7 +21,8 @@ from spillway.planner.view import View
 class Source:
     """A group that may be asked. `room` nodes are left to its max; `host` is its nodes' kind in Fit, `like` in Preferences.
 
-    The first `warm` of them come from its warm pool. Unless it `launches`, these are all that may be asked for.
+    The first `warm` of them come from its warm pool. Where it is `closed`, it launches none for this reason, and `room` is what
+    runs in the pool.
     """
 
     group: NodeGroup
@@ -32,7 +33,7 @@ class Source:
     price: float
     accelerated: bool
     warm: int = 0
-    launches: bool = True
+    closed: Reason | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def supply(view: View, gaps: Mapping[str, Gap], new_nodes: NewNodes, fit: Fit, p
                 price=prices.weight(view, group),
                 accelerated=has_accelerator(group.template.allocatable),
                 warm=min(room, pool.ready),
-                launches=not is_held,
+                closed=_unavailable(refusal) if refusal and is_held else None,
             )
     return Supply(sources, refused)
 
@@ -111,8 +112,7 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap, record: Unavailable | Non
     yield Code.NO_TEMPLATE, "" if group.is_countable else unweighed
     yield Code.SUSPENDED, "its Launch process is suspended" if "Launch" in group.suspended else ""
     yield from ownership.left_alone(view, group)
-    waits = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})" if record else ""
-    yield Code.UNAVAILABLE, waits
+    yield Code.UNAVAILABLE, _unavailable(record).text if record else ""
     yield (
         Code.UNAVAILABLE,
         f"{gap.lost} {'units' if group.weighted else 'nodes'} asked for do not come: {gap.why}" if gap.lost else "",
@@ -120,6 +120,11 @@ def _obstacles(view: View, group: NodeGroup, gap: Gap, record: Unavailable | Non
     age_s, limit_s = view.cluster_age.total_seconds(), view.policy.max_snapshot_age_s
     old = f"the view of the cluster is {age_s:.0f} s old, more than {limit_s} s: what its pods need now is not known"
     yield Code.STALE_VIEW, old if age_s > limit_s else ""
+
+
+def _unavailable(record: Unavailable) -> Reason:
+    text = f"unavailable until {record.until:%Y-%m-%d %H:%M:%S} UTC ({record.key}, {record.reason})"
+    return Reason(code=Code.UNAVAILABLE, text=text)
 
 
 def warnings(view: View) -> Iterable[Reason]:

@@ -87,6 +87,9 @@ class Explainer:
         beside = self._neighbours.of(lot, group.key) if self._neighbours and group.key in self._supply.sources else None
         if beside:
             return beside.code, 0.0, beside.text
+        source = self._supply.sources.get(group.key)
+        if source and source.closed:
+            return source.closed.code, 0.0, source.closed.text
         return Code.AT_MAX, 0.0, f"at its max of {self._view.max_of(group)} nodes"
 
     def _too_small(self, short: Sequence[tuple[int, int]], have: Sequence[int], group: NodeGroup) -> tuple[float, str]:
