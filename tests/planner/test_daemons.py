@@ -14,7 +14,7 @@ from spillway.planner.rules.base import Host
 from spillway.planner.view import view
 from tests.builders import NOW, Pods, cluster, desired, fleet, group, instance, node, plan_for, pod, policy, tolerate
 
-pytestmark = pytest.mark.feature("CS-09")
+pytestmark = [pytest.mark.feature("CS-09"), pytest.mark.feature("SO-10")]
 
 SMALL = {"kubernetes.io/os": "linux", "pool": "web", "topology.kubernetes.io/zone": "us-east-1a"}
 BATCH = Taint(key="dedicated", value="batch", effect="NoSchedule")

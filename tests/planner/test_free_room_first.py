@@ -110,32 +110,38 @@ def test_a_nominated_pod_and_a_waiting_one_of_its_shape_are_told_apart() -> None
     assert places(plan, cluster(*objects)) == {"default/meant": "n1", "default/waits": "n1"}
 
 
+@pytest.mark.feature("SO-03")
 def test_an_instance_that_has_not_joined_yet_is_room() -> None:
     plan = plan_for(pod(cpu="3"), group("g", instances=[instance("new", lifecycle="Pending", age_s=60)]))
     assert not plan.has_steps
     assert [placement.target for placement in plan.placements] == ["i-new"]
 
 
+@pytest.mark.feature("SO-03")
 def test_an_instance_that_has_not_joined_in_the_provision_time_is_not() -> None:
     assert desired(plan_for(pod(cpu="3"), group("g", instances=[instance("lost", age_s=3600)]))) == {"g": 2}
 
 
+@pytest.mark.feature("SO-03")
 def test_a_gap_that_the_group_is_closing_is_room() -> None:
     plan = plan_for(pod(cpu="3", count=2), group("spot", desired=2, launching=2, launching_since=ago(45)), group("other"))
     assert not plan.has_steps
     assert plan.summary.pods_on_coming_nodes == 2
 
 
+@pytest.mark.feature("SO-03")
 def test_a_gap_that_aws_refused_is_none_and_the_pods_go_elsewhere() -> None:
     plan = plan_for(pod(cpu="3", count=2), group("spot", desired=2, price=0.1, failures=(refusal(60),)), group("other"))
     assert desired(plan) == {"other": 2}
 
 
+@pytest.mark.feature("SO-03")
 def test_a_launch_that_hangs_longer_than_the_provision_time_is_no_room() -> None:
     plan = plan_for(pod(cpu="3", count=2), group("hangs", desired=2, launching=2, launching_since=ago(3000)), group("other"))
     assert desired(plan) == {"other": 2}
 
 
+@pytest.mark.feature("SO-03")
 def test_an_open_request_of_ours_counts_as_coming_also_when_aws_has_refused_it() -> None:
     """Its owner takes it to the next group; a second plan that did the same would buy twice."""
     plan = plan_for(
@@ -148,12 +154,14 @@ def test_an_open_request_of_ours_counts_as_coming_also_when_aws_has_refused_it()
     assert not plan.give_back
 
 
+@pytest.mark.feature("SO-03")
 @pytest.mark.parametrize("to_desired", [0, 2])  # not begun, and about to be raised
 def test_a_request_that_is_written_down_but_not_yet_asked_for_counts_as_coming(to_desired: int) -> None:
     planned = Memory(requests=(open_request(state=RequestState.PLANNED, to_desired=to_desired),))
     assert not plan_for(pod(cpu="3", count=2), group("g", desired=0), memory=planned).scale_out
 
 
+@pytest.mark.feature("SO-03")
 @pytest.mark.parametrize(("hop", "orphan"), [(0, False), (1, False), (0, True)])
 def test_a_request_that_was_raised_after_the_fleet_was_seen_counts_though_desired_does_not_show_it(
     hop: int, orphan: bool
@@ -165,6 +173,7 @@ def test_a_request_that_was_raised_after_the_fleet_was_seen_counts_though_desire
     assert [(step.from_desired, step.to_desired) for step in more] == [(2, 3)]
 
 
+@pytest.mark.feature("SO-03")
 def test_what_was_asked_for_together_fits_together_also_when_first_come_first_served_would_not_see_it() -> None:
     """By age, 1 and 2 cores share a node and the 3 find no room; as they were packed, 3 and 1 do, and 2 and 2."""
     pods = [pod("old", cpu="1", age_s=900), pod("two", cpu="2", count=2, age_s=800), pod("young", cpu="3", age_s=700)]
@@ -173,12 +182,15 @@ def test_what_was_asked_for_together_fits_together_also_when_first_come_first_se
     assert plan.summary.pods_on_coming_nodes == 4
 
 
+@pytest.mark.feature("SO-03")
 @pytest.mark.parametrize("orphan", [open_request(orphan=True, state=RequestState.PLANNED), open_request(asked_at=ago(3000))])
 def test_a_request_that_nobody_pursues_is_nothing(orphan: OpenRequest) -> None:
     plan = plan_for(pod(cpu="3", count=2), group("g", desired=0), memory=Memory(requests=(orphan,)))
     assert desired(plan) == {"g": 2}
 
 
+@pytest.mark.feature("SO-10")
+@pytest.mark.feature("SO-03")
 def test_a_young_node_without_its_gpus_will_have_them() -> None:
     new = node("new", cpu="8", memory="32Gi", age_s=120)
     gpus = group("gpu", nodes=[new], cpu="8", memory="32Gi", gpu=2)
@@ -188,6 +200,8 @@ def test_a_young_node_without_its_gpus_will_have_them() -> None:
     assert desired(plan_for(old, pod("train", gpu=2), gpus)) == {"gpu": 2}
 
 
+@pytest.mark.feature("SO-10")
+@pytest.mark.feature("SO-03")
 @pytest.mark.parametrize(
     "key", ["node.cilium.io/agent-not-ready", "startup-taint.cluster-autoscaler.kubernetes.io/x", "mine/agent"]
 )
@@ -199,6 +213,7 @@ def test_a_startup_taint_is_shed_in_time(key: str) -> None:
     assert desired(plan_for(pod(), group("g", taints=[taint]), rules=own)) == {"g": 1}
 
 
+@pytest.mark.feature("SO-03")
 def test_a_node_that_is_not_ready_yet_is_coming() -> None:
     new = node("new", age_s=60, ready=False, taints=[BOOTING])
     plan = plan_for(new, pod(), group("g", nodes=[new]))

@@ -38,6 +38,7 @@ def steps(plan: Plan) -> list[tuple[str, str]]:
 
 
 @pytest.mark.feature("EV-07")
+@pytest.mark.feature("SO-03")
 def test_a_pod_on_an_instance_that_ends_goes_where_its_group_replaces_it() -> None:
     """FC-37: the group launches the successor by itself, so nothing is bought for the pod."""
     world = (*busy(count=2), full("n1"), full("n2"))
