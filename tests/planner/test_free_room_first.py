@@ -214,8 +214,9 @@ def test_a_startup_taint_is_shed_in_time(key: str) -> None:
 
 
 @pytest.mark.feature("SO-03")
-def test_a_node_that_is_not_ready_yet_is_coming() -> None:
-    new = node("new", age_s=60, ready=False, taints=[BOOTING])
+@pytest.mark.parametrize("taints", [[BOOTING], []], ids=["tainted", "before its first taint"])
+def test_a_node_that_is_not_ready_yet_is_coming(taints: list[Taint]) -> None:
+    new = node("new", age_s=60, ready=False, taints=taints)
     plan = plan_for(new, pod(), group("g", nodes=[new]))
     assert not plan.has_steps
     assert plan.summary.pods_on_coming_nodes == 1

@@ -23,6 +23,7 @@ def test_it_is_never_lowered_below_a_min() -> None:
     assert not plan_for(group("g", min_size=5, **failing)).give_back
 
 
+@pytest.mark.feature("SO-03")
 def test_what_an_open_request_owns_is_left_to_its_owner() -> None:
     plan = plan_for(group("g", desired=5, failures=(refusal(30),)), memory=Memory(requests=(open_request(nodes=2),)))
     [step] = plan.give_back
