@@ -296,7 +296,7 @@ class Splitting:
         where = where_of(spread, shape)
         if (spread, where) not in self._even:
             included = self._all.shapes.included(spread.pods)
-            found = self._present(spread, shape)
+            found: Counter[str] = self._present(spread, shape)
             for (one, key), dealt in self._dealt.items():
                 if key == spread.key and one in included:
                     alike = where == where_of(spread, self._all.waiting[one])
@@ -322,7 +322,7 @@ class Splitting:
         return found
 
     def _there(self, key: str, shapes: frozenset[str]) -> Counter[str]:
-        found = counts(self._all.census.classes, key, shapes, all_there)
+        found: Counter[str] = counts(self._all.census.classes, key, shapes, all_there)
         for (one, of), dealt in self._dealt.items():
             if of == key and one in shapes:
                 found.update(dealt)
