@@ -69,6 +69,7 @@ def reduce(
         gangs=together.all(),
         buffers=kept_free,
         provisioning_requests=asked,
+        free_volumes=resolver.free,
         priorities=objects.of("ConfigMap").get((priorities.NAMESPACE, priorities.NAME), ()),
         server_version=server_version,
         set_aside=sum(warning.code == Code.OBJECT_UNREADABLE for warning in warnings),

@@ -3,13 +3,16 @@
 Source: FindMatchingVolume in k8s.io/component-helpers/storage/volume/pv_helpers.go.
 """
 
+import hashlib
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from spillway.kube.storage import SeenClaim, SeenVolume, Terms
 from spillway.kube.volume_terms import alternatives
+from spillway.model.base import encode
+from spillway.model.volumes import FreeVolumes
 from spillway.planner.rules.requirement import matches
 
 Key = tuple[str, str]
@@ -17,9 +20,9 @@ Key = tuple[str, str]
 
 
 class Stock:
-    """`kept` are by the namespace and name of their claim."""
+    """`kept` are by the namespace and name of their claim, `free` what `claims` may take."""
 
-    def __init__(self, volumes: Mapping[Key, SeenVolume]) -> None:
+    def __init__(self, volumes: Mapping[Key, SeenVolume], claims: Iterable[SeenClaim]) -> None:
         self.kept: dict[Key, list[SeenVolume]] = defaultdict(list)
         self._free: dict[str, list[SeenVolume]] = defaultdict(list)
         self._shelves: dict[object, _Shelf] = {}
@@ -28,15 +31,30 @@ class Stock:
                 self.kept[volume.claim[:2]].append(volume)
             elif volume.is_available:
                 self._free[volume.storage_class].append(volume)
+        self.free = self._sort({claim.kind: claim for claim in claims}.values()) if self._free else ()
 
     def places(self, claim: SeenClaim) -> Terms | None:
         """Where there is a free one for it; None for anywhere."""
         return self._shelf(claim).places(claim.storage)
 
-    def left_without(self, claims: Iterable[tuple[Key, SeenClaim]]) -> frozenset[Key]:
-        """Those of `claims` for which none is left, as each one before them binds the smallest that suits it."""
-        bound: set[int] = set()
-        return frozenset(key for key, claim in claims if not self._shelf(claim).bind(claim.storage, bound))
+    def choices(self, claim: SeenClaim) -> tuple[str, ...]:
+        """The ids of `free` that suit it, the smallest first."""
+        return self._shelf(claim).choices(claim.storage)
+
+    def _sort(self, kinds: Iterable[SeenClaim]) -> tuple[FreeVolumes, ...]:
+        """Volumes of one size and place that are on the same shelves are one."""
+        shelved: dict[int, list[bytes]] = defaultdict(list)
+        known: dict[int, SeenVolume] = {}
+        for claim in kinds:
+            name = encode(claim.kind)
+            for volume in self._shelf(claim).volumes:
+                shelved[id(volume)].append(name)
+                known[id(volume)] = volume
+        ids = {key: _id_of(volume, shelved[key]) for key, volume in known.items()}
+        for shelf in self._shelves.values():
+            shelf.ids = [ids[id(volume)] for volume in shelf.volumes]
+        counts, terms = Counter(ids.values()), {ids[key]: volume.terms for key, volume in known.items()}
+        return tuple(FreeVolumes(id=one, terms=terms[one], count=counts[one]) for one in sorted(counts))
 
     def _shelf(self, claim: SeenClaim) -> "_Shelf":
         """Claims that ask for the same but for the size look at one: thousands of sizes would each look at every volume."""
@@ -48,33 +66,31 @@ class Stock:
 
 
 class _Shelf:
-    """Free volumes of which any suits a claim, if it is large enough; the smallest first."""
+    """Free volumes of which any suits a claim, if it is large enough; the smallest first, and so are their `ids`."""
 
     def __init__(self, volumes: list[SeenVolume]) -> None:
-        self._volumes = volumes
+        self.volumes = volumes
+        self.ids: list[str] = []
         self._sizes = [volume.storage for volume in volumes]
-        self._next = list(range(len(volumes) + 1))  # from each the first that may be unbound
         self._places: dict[int, Terms | None] = {}
+        self._choices: dict[int, tuple[str, ...]] = {}
 
     def places(self, size: Fraction) -> Terms | None:
         first = bisect_left(self._sizes, size)
         if first not in self._places:
-            self._places[first] = alternatives(volume.terms for volume in self._volumes[first:])
+            self._places[first] = alternatives(volume.terms for volume in self.volumes[first:])
         return self._places[first]
 
-    def bind(self, size: Fraction, bound: set[int]) -> bool:
-        """Adds the smallest that is large enough and not `bound`, which holds them by id(), of all shelves; False: none is."""
-        at = bisect_left(self._sizes, size)
-        passed = []
-        while at < len(self._volumes) and (self._next[at] != at or id(self._volumes[at]) in bound):
-            passed.append(at)
-            at = max(self._next[at], at + 1)
-        for one in passed:
-            self._next[one] = at
-        if at == len(self._volumes):
-            return False
-        bound.add(id(self._volumes[at]))
-        return True
+    def choices(self, size: Fraction) -> tuple[str, ...]:
+        first = bisect_left(self._sizes, size)
+        if first not in self._choices:
+            self._choices[first] = tuple(dict.fromkeys(self.ids[first:]))
+        return self._choices[first]
+
+
+def _id_of(volume: SeenVolume, shelves: Iterable[bytes]) -> str:
+    parts = (str(volume.storage).encode(), encode(volume.terms), *sorted(shelves))
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
 def _is_of_kind(volume: SeenVolume, claim: SeenClaim) -> bool:

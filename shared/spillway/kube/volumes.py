@@ -1,27 +1,25 @@
 """What the volumes of a pod ask of its node, as the scheduler's plugins VolumeBinding, VolumeZone, VolumeRestrictions and
 NodeVolumeLimits of Kubernetes 1.37 judge them.
 
-Not judged: how much a driver has left (CSIStorageCapacity), and which node's free volume a pod will bind. Volumes suffice for
-all claims that count on one, but two of them may count on the same node's until one is bound.
+Which free volume a claim gets is the planner's to say, who knows where its pod goes: `planner.free_volumes`.
+Not judged: how much a driver has left (CSIStorageCapacity).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from spillway.kube.disks import EBS_DRIVER, ebs_volume_id
-from spillway.kube.fields import NEVER
 from spillway.kube.pod_volumes import Use
-from spillway.kube.pods import SeenPod
 from spillway.kube.storage import SeenClaim, SeenClass, SeenVolume, Terms
 from spillway.kube.volume_stock import Key, Stock, suits
 from spillway.kube.volume_terms import alternatives, both, of_zones
 from spillway.model.base import encode
 from spillway.model.cluster import PodState
 from spillway.model.selector import NodeSelectorTerm, Requirement
-from spillway.model.volumes import VolumeNeed
+from spillway.model.volumes import FreeVolumes, VolumeNeed
 from spillway.planner.rules.base import ZONE_KEYS
 
 if TYPE_CHECKING:  # which registers the readers of storage objects
@@ -45,8 +43,7 @@ class Resolver:
         self._classes = objects.of("StorageClass")
         self._zonal = _zonal(objects.of("CSINode").values())
         self._known: dict[tuple[str, str, bool], Found] = {}
-        self._stock = Stock(self._volumes)
-        self._without = self._stock.left_without(self._wanting(objects.of("Pod")))
+        self._stock = Stock(self._volumes, (claim for key, claim in self._claims.items() if self._waits_for_first(claim)))
         used: Counter[str] = Counter()
         held = set()
         for (namespace, _), pod in objects.of("Pod").items():
@@ -57,22 +54,14 @@ class Resolver:
         self._shared = frozenset(identity for identity, pods in used.items() if identity and pods > 1)
         self._held = frozenset(held)
 
-    def _wanting(self, pods: Mapping[Key, SeenPod]) -> Iterator[tuple[Key, SeenClaim]]:
-        """Claims that want a free volume, in the order in which the scheduler takes their pods."""
-        queue = []
-        for (namespace, name), pod in pods.items():
-            if pod.volumes and pod.state in _WAITS and pod.recipe is not None:
-                queue.append((-pod.recipe.priority, pod.created or NEVER, namespace, name, pod.volumes))
-        wanting = ((namespace, use.claim) for *_, namespace, _, uses in sorted(queue) for use in uses if use.claim)
-        for key in dict.fromkeys(wanting):
-            claim = self._claims.get(key)
-            if claim is not None and self._wants_free(key, claim):
-                yield key, claim
+    @property
+    def free(self) -> tuple[FreeVolumes, ...]:
+        """All that a claim may take."""
+        return self._stock.free
 
-    def _wants_free(self, key: Key, claim: SeenClaim) -> bool:
+    def _waits_for_first(self, claim: SeenClaim) -> bool:
         of_class = self._classes.get(("", claim.storage_class))
-        has_one = claim.is_bound or claim.is_lost or claim.volume or claim.selected_node is not None
-        return bool(of_class and of_class.waits and not has_one and not claim.is_deleting and not self._kept_for(key, claim))
+        return bool(of_class and of_class.waits and not claim.is_bound and not claim.volume)
 
     def needs(self, namespace: str, uses: Iterable[Use], pod_uid: str, waits: bool = False) -> tuple[VolumeNeed, ...]:
         """Of a pod in `namespace`; a template's pod has the uid "". `waits`: it is on no node, so what another pod there has to
@@ -138,11 +127,20 @@ class Resolver:
             driver, handle = (of_class.driver, f"{namespace}/{use.claim}") if of_class else ("", "")
         terms, problem = self._where(namespace, use, claim, volume, of_class)
         exclusive = not use.ephemeral and "ReadWriteOncePod" in claim.access_modes
-        # One that one pod alone may use needs an identity, whatever its driver.
-        identity = f"{driver}/{handle}" if driver else f"{namespace}/{use.claim}" if exclusive else ""
         is_open = not problem and not claim.volume and claim.selected_node is None
+        free, made = self._choices((namespace, use.claim), claim, of_class) if is_open and of_class else ((), ())
+        # One that one pod alone may use needs an identity, whatever its driver; and so does one that takes a free volume.
+        identity = f"{driver}/{handle}" if driver else f"{namespace}/{use.claim}" if exclusive or free else ""
         decides = self._zonal.get(driver, ZONE_KEYS[0]) if is_open and driver else ""
-        need = VolumeNeed(driver=driver, terms=terms, exclusive=exclusive, problem=problem, first_decides=decides)
+        need = VolumeNeed(
+            driver=driver,
+            terms=terms,
+            exclusive=exclusive,
+            first_decides=decides,
+            free=free,
+            made=made,
+            problem=problem,
+        )
         return Found(need, identity)
 
     def _where(
@@ -160,9 +158,7 @@ class Resolver:
         if claim.volume or of_class is None or not of_class.waits:
             return None, _unbound(claim, of_class)
         terms = self._of_unbound((namespace, use.claim), claim, of_class)
-        if terms == ():
-            return terms, _TAKEN if (namespace, use.claim) in self._without and self._stock.places(claim) != () else _NONE_FREE
-        return terms, ""
+        return terms, _NONE_FREE if terms == () else ""
 
     def _of_unbound(self, key: Key, claim: SeenClaim, of_class: SeenClass) -> Terms | None:
         """Where a volume that is free can be had, or one be made."""
@@ -170,14 +166,19 @@ class Resolver:
         if claim.selected_node is not None:
             named = Requirement(key="metadata.name", operator="In", values=(claim.selected_node,))
             return both((NodeSelectorTerm(fields=(named,)),), made)
-        free: Terms | None = ()
-        if kept := self._kept_for(key, claim):
-            free = alternatives(volume.terms for volume in kept)
-        elif key not in self._without:
-            free = self._stock.places(claim)
+        kept = self._kept_for(key, claim)
+        free = alternatives(volume.terms for volume in kept) if kept else self._stock.places(claim)
         if made == ():
             return free  # in order already; there may be thousands, for thousands of claims
         return None if made is None or free is None else alternatives((made, free))
+
+    def _choices(self, key: Key, claim: SeenClaim, of_class: SeenClass) -> tuple[tuple[str, ...], Terms]:
+        """The free volumes of which it takes one, and where one is made instead; neither where one can be made anywhere."""
+        made = of_class.terms if of_class.driver else ()
+        if made is None or self._kept_for(key, claim):
+            return (), ()
+        free = self._stock.choices(claim)
+        return free, made if free else ()
 
     def _kept_for(self, key: Key, claim: SeenClaim) -> list[SeenVolume]:
         return [volume for volume in self._stock.kept.get(key, ()) if suits(volume, claim)]
@@ -185,11 +186,9 @@ class Resolver:
 
 _NOTHING = VolumeNeed()
 _ON_A_NODE = (PodState.BOUND, PodState.TERMINATING)
-_WAITS = (PodState.UNSCHEDULABLE, PodState.UNSEEN, PodState.NOMINATED)
 _HELD = "another pod has it to itself"
 _MISSING = "its PersistentVolumeClaim is missing"
 _NONE_FREE = "no PersistentVolume is free for its claim, and its class makes none"
-_TAKEN = "the PersistentVolumes that are free go to pods before it, and the class of its claim makes none"
 _UNMADE = "the claim of its ephemeral volume is not made yet"
 
 

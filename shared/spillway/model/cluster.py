@@ -11,7 +11,7 @@ from enum import StrEnum
 from spillway.model.base import Labels, Model, Resources
 from spillway.model.reason import Reason
 from spillway.model.selector import NodeSelectorTerm, PreferredTerm, Requirement
-from spillway.model.volumes import VolumeNeed
+from spillway.model.volumes import FreeVolumes, VolumeNeed
 from spillway.model.workloads import (
     Budget,
     CapacityBuffer,
@@ -195,7 +195,8 @@ class ClusterSnapshot(Model, frozen=True):
     """`id` names the head; `taken_at` is the API server's time, which is `clock_ahead_s` ahead of ours, 0 where they nearly
     agree. `set_aside` counts the objects that do not read, of which `warnings` name the first.
 
-    Nodes by name, shapes by id, pods by (shape, node, state, gang, readiness), all else by namespace and name.
+    Nodes by name, shapes by id, pods by (shape, node, state, gang, readiness), `free_volumes` by id,
+    all else by namespace and name.
     """
 
     cluster: str
@@ -212,6 +213,7 @@ class ClusterSnapshot(Model, frozen=True):
     buffers: tuple[CapacityBuffer, ...] = ()
     provisioning_requests: tuple[ProvisioningRequest, ...] = ()
     priorities: tuple[PriorityList, ...] = ()
+    free_volumes: tuple[FreeVolumes, ...] = ()
     set_aside: int = 0
     id: str = ""
     server_version: str = ""

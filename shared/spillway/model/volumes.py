@@ -12,7 +12,8 @@ class VolumeNeed(Model, frozen=True):
     attach limit it counts against, "" for none. `shared` is the volume's identity, only where several pods use it, who count
     it once a node; `exclusive`: ReadWriteOncePod, so that one pod alone may use it. `disk` is the id of an inline EBS volume
     that several pods name, of whom a node takes one. `first_decides` is the key of a label whose value their nodes must have in
-    common, "" for none: a shared volume is made where the first of them goes. `problem` says why no node will do ("its
+    common, "" for none: a shared volume is made where the first of them goes. `free` are the ids of FreeVolumes of which it
+    takes one, the smallest first; `made` where its class makes one instead. `problem` says why no node will do ("its
     PersistentVolumeClaim is Lost"); "" when some may.
     """
 
@@ -22,4 +23,14 @@ class VolumeNeed(Model, frozen=True):
     exclusive: bool = False
     disk: str = ""
     first_decides: str = ""
+    free: tuple[str, ...] = ()
+    made: tuple[NodeSelectorTerm, ...] = ()
     problem: str = ""
+
+
+class FreeVolumes(Model, frozen=True):
+    """PersistentVolumes that wait for a claim and that no claim tells apart. `terms` as a VolumeNeed's."""
+
+    id: str
+    terms: tuple[NodeSelectorTerm, ...] | None
+    count: int

@@ -21,8 +21,9 @@ class Lot:
     """Pods of one shape that wait, at `number` in the queue. `left` of them have no place yet; `kind` is the shape's in `Fit`.
 
     `moving` pods still run, on nodes that leave: their successors will ask for the same room, under other names. `offset`
-    is where they begin among all pods of their shape that wait, as Placement counts them. No more than `limit` may be placed.
-    `problem`: why it is not known which others must start with them; then they get no place.
+    is where they begin among all pods of their shape that wait, as Placement counts them. No more than `limit` may be placed,
+    and `refused` says why the others may not. `problem`: why it is not known which others must start with them; then they get
+    no place.
     """
 
     shape: PodShape
@@ -35,6 +36,7 @@ class Lot:
     offset: int = 0
     number: int = 0
     limit: int = UNLIMITED
+    refused: str = ""
     problem: str = ""
 
     def __post_init__(self) -> None:

@@ -14,5 +14,6 @@ def limit(lots: Sequence[Lot]) -> None:
     for lot in lots:
         wanted = {need.shared for need in lot.shape.volumes if need.exclusive and need.shared and not need.problem}
         if wanted:
+            lot.refused = "waits for a volume that one pod alone may have, and another pod comes first"
             lot.limit = 1 if held.isdisjoint(wanted) else 0
             held |= wanted

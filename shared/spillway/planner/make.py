@@ -20,6 +20,8 @@ from spillway.planner.buy import Purchase, buy
 from spillway.planner.daemons import Daemons
 from spillway.planner.demand import Lot
 from spillway.planner.fit import Fit
+from spillway.planner.free_volumes import settle as free_volumes
+from spillway.planner.free_volumes.dealing import Dealing
 from spillway.planner.gaps import Gap, gap_of
 from spillway.planner.give_back import give_back
 from spillway.planner.limits import ledger
@@ -29,12 +31,12 @@ from spillway.planner.paid import paid, total_usd_h
 from spillway.planner.place import Move
 from spillway.planner.preferences.arrange import Arranger
 from spillway.planner.preferences.wishes import Preferences
-from spillway.planner.rooms import Kind, Rooms
+from spillway.planner.rooms import Kind, Room, Rooms
 from spillway.planner.scale_in.elsewhere import Elsewhere
 from spillway.planner.scale_in.shrink import Shrink
 from spillway.planner.scale_out import Growth
 from spillway.planner.supply import Supply
-from spillway.planner.topology.settle import Settling
+from spillway.planner.topology.settle import Settled, Settling
 from spillway.planner.topology.topology import Topology
 from spillway.planner.unserved import Explainer
 from spillway.planner.view import View, view
@@ -47,16 +49,14 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     """
     seen = view(cluster, fleet, memory, policy, now)
     gaps = {key: gap_of(seen, group) for key, group in seen.groups.items()}
-    lots = demand.waiting(seen)
+    lots: Sequence[Lot] = demand.waiting(seen)
     nominated = list(demand.nominated(seen))
     shapes = [lot.shape for lot in lots]
     topology = Topology(seen, [lot for lot in lots if not lot.shape.resource_claims])
     dimensions, fit = Dimensions(shapes, topology.hosts), Fit(shapes, keys=topology.keys)
     for lot in lots:
         lot.need, lot.kind = dimensions.need(lot.shape), fit.shape_kind(lot.shape)
-    waiting = [lot for lot in lots if not lot.moving]
     exclusive.limit(lots)
-    judged = [lot for lot in lots if lot.is_judged]
 
     daemons = Daemons(seen, dimensions)
     new_nodes = NewNodes(seen, dimensions, daemons)
@@ -72,7 +72,14 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
         return buy(market, limits, free, [market.sources[key] for key in raised], desired)
 
     coming = {key: gap.coming for key, gap in gaps.items()}
-    settled = Settling(seen, topology, judged, rooms, market_supply, fit, dimensions, daemons, coming, bought).settle()
+
+    def settled_of(lots: Sequence[Lot], rooms: Sequence[Room]) -> Settled:
+        judged = [lot for lot in lots if lot.is_judged]
+        return Settling(seen, topology, judged, rooms, market_supply, fit, dimensions, daemons, coming, bought).settle()
+
+    dealing = Dealing(seen, topology, lots, rooms, market_supply, fit, dimensions)
+    lots, rooms, settled = free_volumes.settle(lots, rooms, dealing, settled_of)
+    judged, waiting = [lot for lot in lots if lot.is_judged], [lot for lot in lots if not lot.moving]
     arranger = Arranger(seen, judged, rooms, topology, preferences, fit, dimensions, free, desired, coming)
 
     def shrunk(moves: Sequence[Move]) -> Shrink:

@@ -59,8 +59,8 @@ class Explainer:
         if lot.problem:
             yield "", Code.NOT_JUDGED, 0.0, f"its gang is not known at present, so its pods buy no node: {lot.problem}"
             return
-        if lot.limit < lot.count:
-            yield "", Code.VOLUME, 0.0, "waits for a volume that one pod alone may have, and another pod comes first"
+        if lot.refused and lot.limit < lot.count:
+            yield "", Code.VOLUME, 0.0, lot.refused
             return
         if not self._view.groups:
             yield "", Code.NO_GROUPS, 0.0, f"cluster {self._view.cluster.cluster} has no Auto Scaling groups: see their tags"

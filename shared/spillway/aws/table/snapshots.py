@@ -25,7 +25,7 @@ _MANIFEST = "MANIFEST"
 _LISTS: Mapping[type, tuple[str, ...]] = {
     ClusterSnapshot: (
         "nodes", "unread_nodes", "shapes", "pods", "namespaces", "budgets", "daemons", "gangs", "buffers",
-        "provisioning_requests", "priorities", "warnings",
+        "provisioning_requests", "priorities", "free_volumes", "warnings",
     ),
     FleetSnapshot: ("groups",),
 }  # fmt: skip
