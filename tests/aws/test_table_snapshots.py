@@ -17,6 +17,7 @@ from spillway.errors import AwsUnavailable, ClusterStale, NotFound, SnapshotTooN
 from spillway.model.cluster import CLUSTER_SCHEMA_VERSION, ClusterSnapshot, Node, PodSet, PodShape, PodState, UnreadNode
 from spillway.model.fleet import FleetSnapshot, NodeGroup
 from spillway.model.reason import Code, Reason
+from spillway.model.volumes import FreeVolumes
 from spillway.model.workloads import (
     Budget,
     CapacityBuffer,
@@ -196,6 +197,7 @@ def everything() -> ClusterSnapshot:
         buffers=(CapacityBuffer(namespace="shop", name="spare", shape="web", pods=3),),
         provisioning_requests=(ProvisioningRequest(namespace="shop", name="soon", class_name="check"),),
         priorities=(PriorityList(priority=9, patterns=("spot-.*",)),),
+        free_volumes=(FreeVolumes(id="0a", terms=None, count=2),),
         warnings=(wait,),
     )
 

@@ -51,6 +51,7 @@ def _come(state: State, left: Sequence[tuple[Object, str]]) -> set[Key]:
     came = set()
     for pod, node in left:
         if not refusals(state, pod, node):
+            volume_filters.take(state, pod, node)
             state.bind(pod, node)
             came.add(key_of(pod))
     return came
@@ -62,6 +63,7 @@ def left_over(
     """The pods of `unserved` for which there is room once all of `assignments` have come, each with the nodes that would do."""
     state = State(objects)
     for pod, node in assignments:
+        volume_filters.take(state, pod, node)
         state.bind(pod, node)
     found = {key_of(pod): [node for node in state.nodes if not refusals(state, pod, node)] for pod in unserved}
     return {key: nodes for key, nodes in found.items() if nodes}

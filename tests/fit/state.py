@@ -17,6 +17,7 @@ class State:
         self.nodes = {name: node for (_, name), node in self.of_kind("Node").items()}
         self.pods: dict[str, list[Object]] = {name: [] for name in self.nodes}
         self.chosen: dict[Key, Object] = {}  # nodes of claims that wait for their first pod, once it is bound
+        self.taken: dict[Key, str] = {}  # volumes that were free, by claim
         self._waiting: dict[Key, Object] = {}
         for key, pod in self.of_kind("Pod").items():
             node = pod["spec"].get("nodeName")

@@ -25,12 +25,49 @@ _PLACES = (*_STANDARD, *_STANDARD.values())
 
 
 def are_to_be_had(state: State, pod: Object, node: Object) -> bool:
+    free = _free(state, pod, node)
     return all(
-        _is_to_be_had(state, pod, state.get("PersistentVolumeClaim", name, _space(pod)), node) for name in claim_names(pod)
+        _is_to_be_had(state, pod, state.get("PersistentVolumeClaim", name, _space(pod)), node, free)
+        for name in claim_names(pod)
     )
 
 
-def _is_to_be_had(state: State, pod: Object, claim: Object | None, node: Object) -> bool:
+def take(state: State, pod: Object, node: str) -> None:
+    """The pod comes to the node: its claims get the volumes that are free there."""
+    state.taken |= _free(state, pod, state.nodes[node])
+
+
+def _free(state: State, pod: Object, node: Object) -> dict[tuple[str, str], str]:
+    """The volume that each claim of the pod gets there, the smallest claim and the smallest volume first."""
+    claims = {key_of(one): one for name in claim_names(pod) if (one := state.get("PersistentVolumeClaim", name, _space(pod)))}
+    found: dict[tuple[str, str], str] = {}
+    for key, claim in sorted(claims.items(), key=lambda one: _size(one[1]["spec"]["resources"]["requests"])):
+        if not _is_open(state, key, claim):
+            continue
+        gone = {*state.taken.values(), *found.values()}
+        able = [
+            one
+            for one in state.of_kind("PersistentVolume").values()
+            if one["metadata"]["name"] not in gone and _serves(one, claim) and _reaches(one, node)
+        ]
+        if able:
+            found[key] = min(able, key=lambda one: ("claimRef" not in one["spec"], _size(one["spec"]["capacity"])))["metadata"][
+                "name"
+            ]
+    return found
+
+
+def _is_open(state: State, key: tuple[str, str], claim: Object) -> bool:
+    of_class = state.get("StorageClass", claim["spec"].get("storageClassName") or "") or {}
+    waits = of_class.get("volumeBindingMode") == "WaitForFirstConsumer"
+    return waits and not claim["spec"].get("volumeName") and key not in state.taken and key not in state.chosen
+
+
+def _size(amounts: Object) -> int:
+    return amount("storage", amounts["storage"])
+
+
+def _is_to_be_had(state: State, pod: Object, claim: Object | None, node: Object, free: Mapping[tuple[str, str], str]) -> bool:
     if claim is None or "deletionTimestamp" in claim["metadata"] or claim.get("status", {}).get("phase") == "Lost":
         return False
     if _is_ephemeral(pod, claim) and pod["metadata"].get("uid") not in [
@@ -45,11 +82,11 @@ def _is_to_be_had(state: State, pod: Object, claim: Object | None, node: Object)
     storage_class = state.get("StorageClass", class_name)
     if storage_class is None or storage_class.get("volumeBindingMode") != "WaitForFirstConsumer":
         return False
+    if own := state.taken.get(key_of(claim)):
+        return _reaches(state.of_kind("PersistentVolume")["", own], node)
     if first := state.chosen.get(key_of(claim)):
         return _is_beside(first, node)
-    return any(_serves(volume, claim) and _reaches(volume, node) for volume in state.of_kind("PersistentVolume").values()) or (
-        _would_be_made(storage_class, claim, node)
-    )
+    return key_of(claim) in free or _would_be_made(storage_class, claim, node)
 
 
 def _is_ephemeral(pod: Object, claim: Object) -> bool:

@@ -224,86 +224,72 @@ class TestVolumesThatAreFree:
         assert places(claim(), both, there) == ["zone=us-east-1a", "zone=us-east-1b"]
 
     def test_for_all_nodes_are_anywhere(self):
-        objects = (claim(storage_class="local"), self.LOCAL, self.local(spec={"nodeAffinity": None}))
-        assert needs(*objects) == ()
+        assert self.where(self.local(spec={"nodeAffinity": None}), self.local("pv-2", "n2")) is None
 
 
+@pytest.mark.feature("SO-06")
 class TestFreeVolumesForSeveral:
-    """Each is bound once: pods get them in the scheduler's order, and who comes too late is told."""
+    """Those that no claim tells apart are counted together, and a claim names all that suit it."""
 
     LOCAL = TestVolumesThatAreFree.LOCAL
-    TAKEN = "the PersistentVolumes that are free go to pods before it, and the class of its claim makes none"
 
-    def disk(self, name: str, size: str = "10Gi", **meta: Any) -> Object:
+    def disk(self, name: str, size: str = "10Gi", host: str = "n1", **meta: Any) -> Object:
         spec = {"storageClassName": "local", "csi": None, "local": {"path": "/disk"}, "capacity": {"storage": size}}
-        return free(name, spec=spec | {"nodeAffinity": in_zones(name, key="kubernetes.io/hostname")}, **meta)
+        return free(name, spec=spec | {"nodeAffinity": in_zones(host, key="kubernetes.io/hostname")}, **meta)
 
-    def waiting(self, name: str, size: str = "10Gi", *, minute: int = 0, **spec: Any) -> list[Object]:
+    def waiting(self, name: str, size: str = "10Gi", **spec: Any) -> list[Object]:
         """A pod with a claim of its own."""
-        created = f"2025-12-31T23:{50 + minute}:00Z"
         asks = {"resources": {"requests": {"storage": size}}}
-        return [
-            pod(name, spec=mounts(name) | spec, creationTimestamp=created),
-            claim(name, storage_class="local", spec=asks),
-        ]
+        return [pod(name, spec=mounts(name)), claim(name, storage_class="local", spec=asks | spec)]
 
-    def problems(self, *objects: Object) -> dict[str, str]:
-        """By waiting pod."""
+    def choices(self, *objects: Object) -> dict[str, list[tuple[str, int]]]:
+        """The hosts and the numbers of the volumes that each claim may take, by the name of its pod."""
         seen = snapshot_of(self.LOCAL, *objects)
-        by_shape = {shape.id: shape.volumes[0].problem for shape in seen.shapes}
+        by_id = {one.id: ((one.terms or ())[0].expressions[0].values[0], one.count) for one in seen.free_volumes}
+        by_shape = {shape.id: [by_id[one] for one in shape.volumes[0].free] for shape in seen.shapes}
         return {name: by_shape[pods.shape] for pods in seen.pods for name in pods.names}
 
-    def test_the_oldest_pod_gets_the_only_one(self):
-        found = self.problems(self.disk("n1"), *self.waiting("b"), *self.waiting("a", minute=1))
-        assert found == {"b": "", "a": self.TAKEN}
+    def test_are_counted_where_they_are(self):
+        disks = [self.disk("a"), self.disk("b"), self.disk("c", host="n2")]
+        assert sorted(self.choices(*disks, *self.waiting("p"))["p"]) == [("n1", 2), ("n2", 1)]
 
-    def test_but_one_of_higher_priority_goes_first(self):
-        found = self.problems(self.disk("n1"), *self.waiting("b"), *self.waiting("a", minute=1, priority=5))
-        assert found == {"b": self.TAKEN, "a": ""}
+    def test_the_smallest_comes_first_and_what_is_too_small_not_at_all(self):
+        disks = [self.disk("a", "30Gi", "n3"), self.disk("b", "10Gi", "n1"), self.disk("c", "20Gi", "n2")]
+        found = self.choices(*disks, *self.waiting("p", "5Gi"), *self.waiting("q", "15Gi"))
+        assert found == {"p": [("n1", 1), ("n2", 1), ("n3", 1)], "q": [("n2", 1), ("n3", 1)]}
+
+    def test_those_that_one_claim_alone_may_take_are_apart(self):
+        disks = [self.disk("a", labels={"disk": "ssd"}), self.disk("b", labels={"disk": "hdd"})]
+        chosen = self.waiting("q", selector={"matchLabels": {"disk": "ssd"}})
+        assert self.choices(*disks, *self.waiting("p")) == {"p": [("n1", 2)]}
+        assert self.choices(*disks, *self.waiting("p"), *chosen) == {"p": [("n1", 1), ("n1", 1)], "q": [("n1", 1)]}
 
     def test_the_order_of_reading_means_nothing(self):
-        objects = [self.disk("n1"), *self.waiting("a"), *self.waiting("b")]
-        assert self.problems(*objects) == self.problems(*reversed(objects)) == {"a": "", "b": self.TAKEN}
+        objects = [self.LOCAL, self.disk("a"), self.disk("b", host="n2"), *self.waiting("p"), *self.waiting("q")]
+        assert snapshot_of(*objects) == snapshot_of(*reversed(objects))
 
-    def test_as_many_as_there_are_may_go_to_each_of_them(self):
-        seen = snapshot_of(self.LOCAL, self.disk("n1"), self.disk("n2"), *self.waiting("a"), *self.waiting("b"))
-        (shape,) = seen.shapes
-        assert [term.expressions[0].values for term in shape.volumes[0].terms or ()] == [("n1",), ("n2",)]
+    def test_pods_that_may_take_the_same_are_one_shape(self):
+        assert len(snapshot_of(self.LOCAL, self.disk("a"), *self.waiting("p"), *self.waiting("q")).shapes) == 1
 
-    def test_a_small_claim_leaves_the_large_one_to_who_needs_it(self):
-        disks = [self.disk("n1", "20Gi"), self.disk("n2", "10Gi")]
-        found = self.problems(*disks, *self.waiting("small"), *self.waiting("large", "15Gi", minute=1))
-        assert found == {"small": "", "large": ""}
-        found = self.problems(*disks, *self.waiting("large", "15Gi"), *self.waiting("larger", "16Gi", minute=1))
-        assert found == {"large": "", "larger": self.TAKEN}
+    def test_a_claim_that_two_pods_share_is_known_by_its_name(self):
+        seen = snapshot_of(self.LOCAL, self.disk("a"), *self.waiting("p"), pod("p-too", spec=mounts("p")))
+        assert {one.volumes[0].shared for one in seen.shapes} == {"default/p"}
 
-    def test_a_claim_that_two_pods_share_takes_one(self):
-        both = [*self.waiting("a"), pod("a-too", spec=mounts("a"))]
-        found = self.problems(self.disk("n1"), self.disk("n2"), *both, *self.waiting("b", minute=1))
-        assert found == {"a": "", "a-too": "", "b": ""}
-
-    def test_a_pod_that_is_gated_takes_none(self):
-        gated, its_claim = self.waiting("a", schedulingGates=[{"name": "quota"}])
-        del gated["status"]["conditions"]
-        assert self.problems(self.disk("n1"), gated, its_claim, *self.waiting("b", minute=1))["b"] == ""
-
-    def test_one_that_is_kept_for_a_claim_is_taken_from_nobody(self):
-        kept = self.disk("n1")
-        kept["spec"]["claimRef"] = {"namespace": "default", "name": "a"}
-        found = self.problems(kept, self.disk("n2"), *self.waiting("a"), *self.waiting("b", minute=1))
-        assert found == {"a": "", "b": ""}
-
-    def test_a_class_that_makes_volumes_makes_one_for_who_gets_none(self):
-        makes = storage_class("local", allowedTopologies=[allowed(zone=["us-east-1b"])])
-        seen = snapshot_of(makes, self.disk("n1"), *self.waiting("a"), *self.waiting("b"))
-        found = {
-            name: shape.volumes[0]
-            for shape in seen.shapes
-            for pods in seen.pods
-            if pods.shape == shape.id
-            for name in pods.names
+    def test_one_that_is_kept_for_a_claim_is_nobody_elses(self):
+        kept = self.disk("a")
+        kept["spec"]["claimRef"] = {"namespace": "default", "name": "p"}
+        assert self.choices(kept, self.disk("b", host="n2"), *self.waiting("p"), *self.waiting("q")) == {
+            "p": [],
+            "q": [("n2", 1)],
         }
-        assert (len(found["a"].terms or ()), len(found["b"].terms or ()), found["b"].problem) == (2, 1, "")
+
+    def test_a_class_that_makes_volumes_says_where_beside_them(self):
+        makes = storage_class("local", allowedTopologies=[allowed(zone=["us-east-1b"])])
+        (shape,) = snapshot_of(makes, self.disk("a"), *self.waiting("p")).shapes
+        (one,) = shape.volumes
+        assert (len(one.free), [term.expressions[0].values for term in one.made]) == (1, [("us-east-1b",)])
+        (shape,) = snapshot_of(storage_class("local"), self.disk("a"), *self.waiting("p")).shapes
+        assert shape.volumes == (VolumeNeed(driver=EBS),), "one can be made anywhere"
 
 
 class TestWhoElseUsesIt:

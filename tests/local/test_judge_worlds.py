@@ -97,6 +97,7 @@ SIGNS = {
     Feature.SHARED_VOLUMES: lambda w: [
         one for one in of_kind(w, "PersistentVolumeClaim") if "ReadWriteMany" in one["spec"]["accessModes"]
     ],
+    Feature.FREE_VOLUMES: lambda w: [one for one in of_kind(w, "PersistentVolume") if one["status"]["phase"] == "Available"],
     Feature.DAEMONSETS: lambda w: of_kind(w, "DaemonSet"),
     Feature.MIXED_TYPES: lambda w: any(
         len(group.get("MixedInstancesPolicy", {"LaunchTemplate": {"Overrides": ()}})["LaunchTemplate"]["Overrides"]) > 1

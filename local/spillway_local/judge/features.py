@@ -26,6 +26,7 @@ class Feature(StrEnum):
     PREEMPTION = "preemption"  # classes that preempt, and filler below the policy's cutoff
     VOLUMES = "volumes"  # claims bound and unbound, attach limits; a new node has those of its group's weakest
     SHARED_VOLUMES = "shared_volumes"  # [volumes] claims that all pods of a workload share, of which no volume is made yet
+    FREE_VOLUMES = "free_volumes"  # [volumes] a few volumes of zones that wait for a claim, of a class that makes none
     DAEMONSETS = "daemonsets"  # and their pods on every node, new ones too
     MIXED_TYPES = "mixed_types"  # groups of several instance types and architectures: a new node's is not known beforehand
 
@@ -33,7 +34,7 @@ class Feature(StrEnum):
 BUILT = frozenset({
     Feature.RESOURCES, Feature.SELECTORS, Feature.NODE_AFFINITY, Feature.PREFERRED, Feature.TAINTS, Feature.UNSCHEDULABLE,
     Feature.HOST_PORTS, Feature.PRIORITIES, Feature.LIMITS, Feature.EXISTING, Feature.VOLUMES, Feature.DAEMONSETS,
-    Feature.MIXED_TYPES, Feature.SHARED_VOLUMES,
+    Feature.MIXED_TYPES, Feature.SHARED_VOLUMES, Feature.FREE_VOLUMES,
     Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY, Feature.TOPOLOGY_SPREAD,
 })  # fmt: skip
 """What the planner judges today: in worlds of these features it must never be wrong."""

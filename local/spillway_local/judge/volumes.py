@@ -23,7 +23,29 @@ def classes(scene: Scene) -> list[Object]:
             "provisioner": DRIVER, "volumeBindingMode": mode, "reclaimPolicy": "Delete",
         } | ({"allowedTopologies": allowed} if name == "zoned" else {})
         for name, mode in (("anywhere", WAITS), ("zoned", WAITS), ("at-once", "Immediate"))
-    ]  # fmt: skip
+    ] + _free(scene)  # fmt: skip
+
+
+def _free(scene: Scene) -> list[Object]:
+    """A class that makes no volumes, and some that wait for a claim of it."""
+    if Feature.FREE_VOLUMES not in scene.features:
+        return []
+    made: list[Object] = [{
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": scene.named("static")},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": WAITS, "reclaimPolicy": "Retain",
+    }]  # fmt: skip
+    for number in range(scene.dice.randint(1, 6)):
+        meta = {"name": scene.named(f"free-{number}"), "namespace": "", "uid": ""}
+        spec = {
+            "resources": {"requests": {"storage": scene.dice.pick(("10Gi", "20Gi"))}}, "accessModes": ["ReadWriteOnce"],
+            "storageClassName": scene.named("static"),
+        }  # fmt: skip
+        volume = volume_for({"metadata": meta, "spec": spec}, _zones(scene))
+        del volume["spec"]["claimRef"]
+        volume["spec"]["persistentVolumeReclaimPolicy"] = "Retain"
+        volume["status"]["phase"] = "Available"
+        made.append(volume)
+    return made
 
 
 def of_nodes(scene: Scene, nodes: Sequence[Object]) -> list[Object]:
@@ -56,6 +78,13 @@ def claim(scene: Scene, namespace: str, name: str) -> list[Object]:
         "uid": uid(f"claim/{namespace}/{name}"),
         "creationTimestamp": ago(7200),
     }
+    if scene.has(Feature.FREE_VOLUMES, 0.4):
+        asked = {"storageClassName": scene.named("static"), "resources": {"requests": {"storage": dice.pick(("5Gi", "15Gi"))}}}
+        unbound = spec | asked | {"accessModes": ["ReadWriteOnce"]}
+        return [{
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": unbound,
+            "status": {"phase": "Pending"},
+        }]  # fmt: skip
     if dice.chance(0.5):
         spec["storageClassName"] = scene.named(dice.pick(("anywhere", "anywhere", "zoned", "zoned", "zoned", *UNMET)))
         return [

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from spillway.model.cluster import PodSet, PodState
+from spillway.model.cluster import PodSet
 from spillway.model.volumes import VolumeNeed
 from spillway.planner.amounts import UNLIMITED, Dimensions, Need, most, subtract
 from spillway.planner.demand import Lot
@@ -80,7 +80,7 @@ class Dealing:
     def deal(self, caps: Mapping[tuple[int, Where], int]) -> Deal:
         """`caps` say how many pods of a lot found a place with such volumes."""
         self._stock = Stock(self._view.cluster.free_volumes, self._places)
-        self._hold_nominated()
+        self._hold_there()
         self._left_of = {id(site): list(site.free) for site in (*self._sites, *self._groups)}
         dealt: dict[int, Counter[Where]] = {}
         for number in sorted(self._wanting, key=self._turn):
@@ -109,12 +109,11 @@ class Dealing:
             self._reached[host] = self._reach.of(self._fit.host(host))
         return self._reached[host]
 
-    def _hold_nominated(self) -> None:
-        """Who has a node already has a volume there, too."""
+    def _hold_there(self) -> None:
+        """Who has a node, or is nominated for it, has a volume there, too, though its claim may not show it yet."""
         for live in self._view.nodes:
             for pods in live.pods:
-                needs = wanting(self._view.shapes[pods.shape]) if pods.state == PodState.NOMINATED else ()
-                if needs:
+                if needs := wanting(self._view.shapes[pods.shape]):
                     reached = self._reach.of(Host(live.node.name, live.node.labels))
                     list(self._take(needs, reached, len(pods.names)))
 

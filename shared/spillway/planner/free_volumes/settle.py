@@ -2,37 +2,43 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from spillway.planner.demand import Lot
 from spillway.planner.free_volumes.dealing import Dealing, Where, renumber
+from spillway.planner.rooms import Room
 from spillway.planner.topology.settle import Settled
 
 ROUNDS = 6
 
 
 def settle(
-    lots: Sequence[Lot], dealing: Dealing, settled_of: Callable[[Sequence[Lot]], Settled]
-) -> tuple[Sequence[Lot], Settled]:
-    """The lots, split where their pods take free volumes, and what came of them. `settled_of` may be asked several times, each
-    time with lots that nothing was taken from."""
+    lots: Sequence[Lot],
+    rooms: list[Room],
+    dealing: Dealing,
+    settled_of: Callable[[Sequence[Lot], Sequence[Room]], Settled],
+) -> tuple[Sequence[Lot], list[Room], Settled]:
+    """The lots, split where their pods take free volumes, the rooms as they are then, and what came of both. `settled_of` may
+    be asked several times, each time with lots and rooms that nothing was taken from."""
     if dealing.nothing:
-        return lots, settled_of(lots)
+        return lots, rooms, settled_of(lots, rooms)
     caps: dict[tuple[int, Where], int] = {}
-    best: tuple[list[int], Sequence[Lot], Settled] | None = None
+    best: tuple[list[int], Sequence[Lot], list[Room], Settled] | None = None
     for _ in range(ROUNDS):
         deal = dealing.deal(caps)
-        settled = settled_of(deal.lots)
+        open_rooms = [replace(room, free=list(room.free)) for room in rooms]
+        settled = settled_of(deal.lots, open_rooms)
         served = _served(settled)
         worth = _left(deal.lots, served)
         if best is None or worth < best[0]:
-            best = worth, deal.lots, settled
+            best = worth, deal.lots, open_rooms, settled
         short = {deal.parts[n]: served[n] for n in deal.parts if served[n] < deal.lots[n].asked}
         if not short:
             break
         caps |= short
-    _, found, settled = best  # type: ignore[misc]  # there is one round at least
+    _, found, rooms, settled = best  # type: ignore[misc]  # there is one round at least
     renumber(found)
-    return found, settled
+    return found, rooms, settled
 
 
 def _served(settled: Settled) -> Counter[int]:
