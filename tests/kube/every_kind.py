@@ -184,6 +184,13 @@ def samples() -> dict[str, Object]:
             "CSINode", "storage.k8s.io/v1", HOME, spec={"drivers": [{"name": "ebs.csi.aws.com", "allocatable": {"count": 25}}]}
         ),
         "CSIDriver": _named("CSIDriver", "storage.k8s.io/v1", "d", spec={"preventPodSchedulingIfMissing": True}),
+        "CSIStorageCapacity": _named(
+            "CSIStorageCapacity", "storage.k8s.io/v1", "left", storageClassName="gp3", capacity="100Gi",
+            maximumVolumeSize="20Gi",
+            nodeTopology={
+                "matchLabels": {"zone": "a"}, "matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}],
+            },
+        ),
         "VolumeAttachment": _named(
             "VolumeAttachment", "storage.k8s.io/v1",
             spec={"attacher": "ebs.csi.aws.com", "nodeName": HOME, "source": {"persistentVolumeName": "pv-1"}},

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.feature("CS-03")
 ALWAYS = {
     "nodes", "pods", "poddisruptionbudgets", "namespaces", "daemonsets", "persistentvolumes", "persistentvolumeclaims",
     "storageclasses", "csinodes", "csidrivers", "volumeattachments", "replicasets", "statefulsets", "jobs",
-    "replicationcontrollers", "podtemplates", "configmaps",
+    "replicationcontrollers", "podtemplates", "configmaps", "csistoragecapacities",
 }  # fmt: skip
 BY_VERSION = {"resourceclaims", "workloads", "podgroups", "compositepodgroups"}
 CUSTOM = {

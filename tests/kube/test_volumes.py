@@ -283,6 +283,11 @@ class TestFreeVolumesForSeveral:
             "q": [("n2", 1)],
         }
 
+    def test_one_of_a_driver_will_be_attached_by_it(self):
+        asked, csi = self.waiting("p"), free("a", spec={"storageClassName": "local", "nodeAffinity": in_zones("us-east-1a")})
+        (shape,) = snapshot_of(self.LOCAL, csi, *asked).shapes
+        assert [one.driver for one in shape.volumes] == [EBS]
+
     def test_a_class_that_makes_volumes_says_where_beside_them(self):
         makes = storage_class("local", allowedTopologies=[allowed(zone=["us-east-1b"])])
         (shape,) = snapshot_of(makes, self.disk("a"), *self.waiting("p")).shapes

@@ -41,7 +41,8 @@ def _free(scene: Scene) -> list[Object]:
             "storageClassName": scene.named("static"),
         }  # fmt: skip
         volume = volume_for({"metadata": meta, "spec": spec}, _zones(scene))
-        del volume["spec"]["claimRef"]
+        del volume["spec"]["claimRef"], volume["spec"]["csi"]
+        volume["spec"]["local"] = {"path": "/disk"}
         volume["spec"]["persistentVolumeReclaimPolicy"] = "Retain"
         volume["status"]["phase"] = "Available"
         made.append(volume)

@@ -66,6 +66,7 @@ _KNOWN = (
     Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", False),
     Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False),
     Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False),
+    Kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities", True),
     Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", False, ("status",)),
     Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", True, ("status",)),
     Kind("scheduling.k8s.io", "v1beta1", "Workload", "workloads"),

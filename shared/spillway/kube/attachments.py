@@ -38,6 +38,7 @@ class _CsiNode(fields.Part):
 
 class _CsiDriverSpec(fields.Part):
     prevent_pod_scheduling_if_missing: bool | None = None
+    storage_capacity: bool | None = None
 
 
 class _CsiDriver(fields.Part):
@@ -67,6 +68,13 @@ class SeenDriver(NamedTuple):
     topology: tuple[str, ...]
 
 
+class SeenCsiDriver(NamedTuple):
+    """`keeps_off`: no pod that uses it goes to a node that lacks it. `tells_capacity`: how much it can make, and where."""
+
+    keeps_off: bool
+    tells_capacity: bool
+
+
 class SeenAttachment(NamedTuple):
     node: str
     driver: str
@@ -88,11 +96,11 @@ def read_csi_node(raw: Raw | bytes) -> tuple[tuple[str, str], Mapping[str, SeenD
     }
 
 
-def read_csi_driver(raw: Raw | bytes) -> tuple[tuple[str, str], str | None]:
-    """Its name, where it keeps pods off nodes that lack it."""
+def read_csi_driver(raw: Raw | bytes) -> tuple[tuple[str, str], SeenCsiDriver]:
     found = _csi_driver.decode(raw)
-    name = found.metadata.name
-    return ("", name), name if found.spec and found.spec.prevent_pod_scheduling_if_missing else None
+    spec = found.spec or _CsiDriverSpec()
+    seen = SeenCsiDriver(bool(spec.prevent_pod_scheduling_if_missing), bool(spec.storage_capacity))
+    return ("", found.metadata.name), seen
 
 
 def read_attachment(raw: Raw | bytes) -> tuple[tuple[str, str], SeenAttachment | None]:
@@ -108,7 +116,7 @@ class Attachments:
 
     def __init__(self, objects: "Objects", resolver: Resolver) -> None:
         self._installed = objects.of("CSINode")
-        self._wanted = sorted(objects.of("CSIDriver").values())
+        self._wanted = sorted(name for (_, name), one in objects.of("CSIDriver").items() if one.keeps_off)
         self._hanging = _hanging(objects, resolver)
 
     def limits(self, node: str) -> dict[str, int]:

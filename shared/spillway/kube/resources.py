@@ -14,7 +14,7 @@ import msgspec
 
 from spillway import clock
 from spillway.errors import ClusterUnavailable
-from spillway.kube import priorities
+from spillway.kube import capacities, priorities
 from spillway.kube.fields import UNREADABLE, Part
 from spillway.kube.kinds import kind_in
 from spillway.kube.session import Answer, Session
@@ -113,6 +113,7 @@ OTHERS = (
     _in_none("storage.k8s.io/v1", "CSINode", "csinodes"),
     _in_none("storage.k8s.io/v1", "CSIDriver", "csidrivers"),
     _in_none("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments"),
+    replace(_always("storage.k8s.io/v1", capacities.KIND, "csistoragecapacities"), optional=True),
 )
 OPTIONAL = (
     *_optional("resource.k8s.io", "v1 v1beta2 v1beta1", "ResourceClaim", "resourceclaims"),

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-from spillway.kube import buffers, provisioning
+from spillway.kube import buffers, capacities, provisioning
 from spillway.model.reason import Code, Reason
 
 _GANGS = "the pods of its gangs buy no node"
 _WITHOUT = {
     "PodTemplate": "buffers and requests that name one are not judged",
+    capacities.KIND: "how much drivers have left is not looked at",
     "ResourceClaim": "pods with claims are judged no otherwise",
     buffers.KIND: "no room is kept free for them",
     provisioning.KIND: "nothing is planned for them, and pods that consume one buy no node",

@@ -41,6 +41,10 @@ class Stock:
         """The ids of `free` that suit it, the smallest first."""
         return self._shelf(claim).choices(claim.storage)
 
+    def driver(self, claim: SeenClaim) -> str:
+        """Of those volumes, "" for none: whichever it gets is attached by it."""
+        return max((volume.driver for volume in self._shelf(claim).volumes), default="")
+
     def _sort(self, kinds: Iterable[SeenClaim]) -> tuple[FreeVolumes, ...]:
         """Volumes of one size and place that are on the same shelves are one."""
         shelved: dict[int, list[bytes]] = defaultdict(list)

@@ -2,7 +2,6 @@
 NodeVolumeLimits of Kubernetes 1.37 judge them.
 
 Which free volume a claim gets is the planner's to say, who knows where its pod goes: `planner.free_volumes`.
-Not judged: how much a driver has left (CSIStorageCapacity).
 """
 
 from collections import Counter, defaultdict
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from spillway.kube.capacities import Capacities
 from spillway.kube.disks import EBS_DRIVER, ebs_volume_id
 from spillway.kube.pod_volumes import Use
 from spillway.kube.storage import SeenClaim, SeenClass, SeenVolume, Terms
@@ -41,6 +41,7 @@ class Resolver:
         self._claims = objects.of("PersistentVolumeClaim")
         self._volumes = objects.of("PersistentVolume")
         self._classes = objects.of("StorageClass")
+        self._capacities = Capacities(objects)
         self._zonal = _zonal(objects.of("CSINode").values())
         self._known: dict[tuple[str, str, bool], Found] = {}
         self._stock = Stock(self._volumes, (claim for key, claim in self._claims.items() if self._waits_for_first(claim)))
@@ -129,6 +130,8 @@ class Resolver:
         exclusive = not use.ephemeral and "ReadWriteOncePod" in claim.access_modes
         is_open = not problem and not claim.volume and claim.selected_node is None
         free, made = self._choices((namespace, use.claim), claim, of_class) if is_open and of_class else ((), ())
+        if free and not driver:
+            driver, handle = self._stock.driver(claim), f"{namespace}/{use.claim}"
         # One that one pod alone may use needs an identity, whatever its driver; and so does one that takes a free volume.
         identity = f"{driver}/{handle}" if driver else f"{namespace}/{use.claim}" if exclusive or free else ""
         decides = self._zonal.get(driver, ZONE_KEYS[0]) if is_open and driver else ""
@@ -158,11 +161,13 @@ class Resolver:
         if claim.volume or of_class is None or not of_class.waits:
             return None, _unbound(claim, of_class)
         terms = self._of_unbound((namespace, use.claim), claim, of_class)
-        return terms, _NONE_FREE if terms == () else ""
+        if terms == ():
+            return terms, _NONE_LEFT if of_class.driver and of_class.terms != () else _NONE_FREE
+        return terms, ""
 
     def _of_unbound(self, key: Key, claim: SeenClaim, of_class: SeenClass) -> Terms | None:
         """Where a volume that is free can be had, or one be made."""
-        made = of_class.terms if of_class.driver else ()
+        made = self._made(claim, of_class)
         if claim.selected_node is not None:
             named = Requirement(key="metadata.name", operator="In", values=(claim.selected_node,))
             return both((NodeSelectorTerm(fields=(named,)),), made)
@@ -172,9 +177,15 @@ class Resolver:
             return free  # in order already; there may be thousands, for thousands of claims
         return None if made is None or free is None else alternatives((made, free))
 
+    def _made(self, claim: SeenClaim, of_class: SeenClass) -> Terms | None:
+        """Where its class may make one: by its own terms, and where the driver has enough left."""
+        if not of_class.driver:
+            return ()
+        return both(of_class.terms, self._capacities.terms(of_class.driver, claim.storage_class, claim.storage))
+
     def _choices(self, key: Key, claim: SeenClaim, of_class: SeenClass) -> tuple[tuple[str, ...], Terms]:
         """The free volumes of which it takes one, and where one is made instead; neither where one can be made anywhere."""
-        made = of_class.terms if of_class.driver else ()
+        made = self._made(claim, of_class)
         if made is None or self._kept_for(key, claim):
             return (), ()
         free = self._stock.choices(claim)
@@ -189,6 +200,7 @@ _ON_A_NODE = (PodState.BOUND, PodState.TERMINATING)
 _HELD = "another pod has it to itself"
 _MISSING = "its PersistentVolumeClaim is missing"
 _NONE_FREE = "no PersistentVolume is free for its claim, and its class makes none"
+_NONE_LEFT = "its driver has not enough left for it on any node (CSIStorageCapacity)"
 _UNMADE = "the claim of its ephemeral volume is not made yet"
 
 
