@@ -81,9 +81,7 @@ def test_one_for_all_nodes_is_anywhere():
 
 
 def test_any_selector_will_do():
-    topology = {
-        "matchExpressions": [{"key": ZONE, "operator": "NotIn", "values": ["a"]}, {"key": "disk", "operator": "Exists"}]
-    }
+    rules = [{"key": ZONE, "operator": "NotIn", "values": ["a"]}, {"key": "disk", "operator": "Exists"}]
     (term,) = need(left("a", nodeTopology={"matchExpressions": rules})).terms or ()
     assert {one.operator for one in term.expressions} == {"NotIn", "Exists"}
 

@@ -34,7 +34,7 @@ class Feature(StrEnum):
 BUILT = frozenset({
     Feature.RESOURCES, Feature.SELECTORS, Feature.NODE_AFFINITY, Feature.PREFERRED, Feature.TAINTS, Feature.UNSCHEDULABLE,
     Feature.HOST_PORTS, Feature.PRIORITIES, Feature.LIMITS, Feature.EXISTING, Feature.VOLUMES, Feature.DAEMONSETS,
-    Feature.MIXED_TYPES, Feature.SHARED_VOLUMES, Feature.FREE_VOLUMES,
+    Feature.MIXED_TYPES, Feature.SHARED_VOLUMES,
     Feature.POD_AFFINITY, Feature.POD_ANTI_AFFINITY, Feature.TOPOLOGY_SPREAD,
 })  # fmt: skip
 """What the planner judges today: in worlds of these features it must never be wrong."""
