@@ -86,7 +86,7 @@ def _together(selectors: Iterable[tuple[Requirement, ...]]) -> Terms | None:
         if not labels:
             return None
         if len(labels) == 1 and labels[0].operator == "In":
-            values[labels[0].key].update(labels[0].values)
+            values[labels[0].key] |= set(labels[0].values)
         else:
             others.append((NodeSelectorTerm(expressions=labels),))
     for key, named in values.items():

@@ -167,7 +167,7 @@ class Dealing:
             where = self._where(taken)
             pods = min(taken.pods, caps.get((number, where), UNLIMITED) - dealt[where])
             if pods <= 0:
-                full.update(one for mine in taken.volumes for one in mine)
+                full |= {one for mine in taken.volumes for one in mine}
                 continue
             self._stock.take(self._wanting[number], taken._replace(pods=pods))
             dealt[where] += pods

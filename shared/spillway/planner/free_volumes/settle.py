@@ -49,7 +49,7 @@ def _served(settled: Settled) -> Counter[int]:
             found[lot.number] += pods * move.units
     units: Counter[int] = Counter()
     for node in settled.purchase.nodes:
-        units.update(dict(node.pods))
+        units += Counter(dict(node.pods))
     for item, number in units.items():
         for parcel in settled.market.items[item].parcels:
             mine = min(parcel.left, number)

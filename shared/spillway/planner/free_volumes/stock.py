@@ -43,7 +43,7 @@ class Stock:
     def __init__(self, free: Iterable[FreeVolumes], known: Iterable[str]) -> None:
         """`known` are all ids; of what classes make there is no end."""
         self.left = dict.fromkeys(known, UNLIMITED)
-        self.left.update({one.id: one.count for one in free if one.id in self.left})
+        self.left |= {one.id: one.count for one in free if one.id in self.left}
         self._shared: dict[str, tuple[str, ...]] = {}
         self._ranks: dict[tuple[tuple[str, ...], Terms], Mapping[str, int]] = {}
 
