@@ -210,7 +210,7 @@ def _zonal(nodes: Iterable[Mapping[str, "SeenDriver"]]) -> Mapping[str, str]:
     found: dict[str, set[str]] = defaultdict(set)
     for drivers in nodes:
         for driver, seen in drivers.items():
-            found[driver].update(seen.topology)
+            found[driver] |= set(seen.topology)
     return {driver: next((key for key in ZONE_KEYS if key in keys), "") for driver, keys in found.items()}
 
 
