@@ -187,6 +187,8 @@ def _type(module: Module, value: ast.AST, types: Mapping[str, str | None]) -> st
     ):
         return ""
     if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Name) and value.func.id == "super":
+            return _base(types.get("self") or "")
         dotted = dotted_name(module, value.func)
         owner, _, name = dotted.rpartition(".")
         if named := _class(module, value.func):
@@ -204,11 +206,27 @@ def _type(module: Module, value: ast.AST, types: Mapping[str, str | None]) -> st
     return None
 
 
+def _base(dotted: str) -> str | None:
+    """The class that a class of ours stands on: "" where none of its bases is ours, None where several are."""
+    owner, _, name = dotted.rpartition(".")
+    bases = project()[owner].classes[name].bases if owner in project() else []
+    ours = [base for base in (_class(project()[owner], one) for one in bases) if base]
+    return None if len(ours) > 1 else next(iter(ours), "")
+
+
+def _lineage(dotted: str) -> Iterator[str]:
+    """A class of ours and those that it stands on, the next first."""
+    while dotted:
+        yield dotted
+        dotted = _base(dotted) or ""
+
+
 def _methods(module: Module, node: ast.Attribute, types: Mapping[str, str | None]) -> Iterator[Node]:
     """Methods and properties that `receiver.name` may mean."""
     owner = _type(module, node.value, types)
+    of = None if owner is None else set(_lineage(owner))
     for place in project().values():
         for name in place.classes:
             key = f"{name}.{node.attr}"
-            if key in place.bodies and owner in (None, f"{place.name}.{name}"):
+            if key in place.bodies and (of is None or f"{place.name}.{name}" in of):
                 yield (place.name, key)

@@ -59,7 +59,7 @@ class Elsewhere:
         """The node whose pods move to this one, "" for none."""
         return self._givers.get(live.node.name, "")
 
-    def close(self, live: LiveNode) -> None:
+    def let_go(self, live: LiveNode) -> None:
         """The node goes, and none of its pods needs a place."""
         self._gone.add(live.node.name)
         if site := self._sites.get(live.node.name):

@@ -96,7 +96,7 @@ class Shrink:
         if reason := bounds.refusal(leaver(one.live, one.group, one.goes.why)):
             return reason
         if not one.moves:
-            places.close(one.live)
+            places.let_go(one.live)
             return None
         if spent := facts.disruptions.refusal(one.moves):
             return Reason(code=Code.DISRUPTION_BUDGET, text=f"node {name} waits: one of its pods {spent}")
