@@ -187,23 +187,28 @@ def _type(module: Module, value: ast.AST, types: Mapping[str, str | None]) -> st
     ):
         return ""
     if isinstance(value, ast.Call):
-        if isinstance(value.func, ast.Name) and value.func.id == "super":
-            return _base(types.get("self") or "")
-        dotted = dotted_name(module, value.func)
-        owner, _, name = dotted.rpartition(".")
-        if named := _class(module, value.func):
-            return named
-        for place, key in resolve(dotted):
-            made = project()[place].bodies.get(key)
-            if isinstance(made, ast.FunctionDef):
-                return _class(project()[place], made.returns)
-        return "" if owner and owner not in project() and module.names.get(dotted.partition(".")[0]) else None
+        return _made(module, value, types)
     if isinstance(value, ast.Attribute) and (owner_class := _type(module, value.value, types)):
         place, _, name = owner_class.rpartition(".")
         for item in project()[place].classes[name].body:
             if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == value.attr:
                 return _class(project()[place], item.annotation)
     return None
+
+
+def _made(module: Module, value: ast.Call, types: Mapping[str, str | None]) -> str | None:
+    """The class of what a call gives."""
+    if isinstance(value.func, ast.Name) and value.func.id == "super":
+        return _base(types.get("self") or "")
+    dotted = dotted_name(module, value.func)
+    owner, _, name = dotted.rpartition(".")
+    if named := _class(module, value.func):
+        return named
+    for place, key in resolve(dotted):
+        made = project()[place].bodies.get(key)
+        if isinstance(made, ast.FunctionDef):
+            return _class(project()[place], made.returns)
+    return "" if owner and owner not in project() and module.names.get(dotted.partition(".")[0]) else None
 
 
 def _base(dotted: str) -> str | None:
