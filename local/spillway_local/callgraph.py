@@ -201,7 +201,7 @@ def _made(module: Module, value: ast.Call, types: Mapping[str, str | None]) -> s
     if isinstance(value.func, ast.Name) and value.func.id == "super":
         return _base(types.get("self") or "")
     dotted = dotted_name(module, value.func)
-    owner, _, name = dotted.rpartition(".")
+    owner = dotted.rpartition(".")[0]
     if named := _class(module, value.func):
         return named
     for place, key in resolve(dotted):
