@@ -9,6 +9,8 @@ from spillway.planner.fit import Fit
 from spillway.planner.rules.base import Host
 from tests.builders import desired, group, node, plan_for, pod, refusals, tolerate
 
+pytestmark = pytest.mark.feature("SO-06")
+
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -171,7 +173,6 @@ def test_an_address_that_is_taken_by_another_pod_leaves_the_others_free() -> Non
     assert not plan_for(n1, there, pod("p", host_ports=(HostPort(port=80, ip="10.0.0.1"),)), group("g", nodes=[n1])).scale_out
 
 
-@pytest.mark.feature("SO-06")
 @pytest.mark.parametrize(("taken", "bought"), [("10.0.0.9", 0), ("127.0.0.1", 0), ("::", 1), ("0.0.0.0", 1)])
 def test_all_addresses_of_ipv6_are_one_address_to_the_scheduler(taken: str, bought: int) -> None:
     n1 = node("n1")

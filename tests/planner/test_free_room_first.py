@@ -59,6 +59,7 @@ def test_a_node_that_takes_no_pods_is_no_room(state: dict[str, bool]) -> None:
     assert desired(plan_for(node("rack-7", ec2=False, **state), pod(), group("g"))) == {"g": 1}
 
 
+@pytest.mark.feature("SO-02")
 def test_a_node_whose_instance_is_being_ended_is_no_room() -> None:
     n1 = node("n1")
     leaving = group("g", nodes=[n1], instances=[instance("n1", lifecycle="Terminating:Wait")])
@@ -81,6 +82,7 @@ def test_of_pods_that_leave_only_a_stateful_one_comes_back_for_its_room() -> Non
         assert desired(plan_for(n1, one, group("old", nodes=[n1], max_size=1), group("g"))) == nodes
 
 
+@pytest.mark.feature("SO-02")
 def test_busy_nodes_are_filled_before_empty_ones_so_that_these_can_go() -> None:
     empty, busy = node("a-empty"), node("b-busy")
     web, waiting = pod("web", node="b-busy"), pod("p")
@@ -89,11 +91,13 @@ def test_busy_nodes_are_filled_before_empty_ones_so_that_these_can_go() -> None:
     assert removed(plan) == ["a-empty"]
 
 
+@pytest.mark.feature("SO-02")
 def test_filler_pods_below_the_cutoff_give_way() -> None:
     n1 = node("n1", cpu="2")
     assert not plan_for(n1, pod("filler", cpu="2", node="n1", priority=-15), pod(cpu="2"), group("g", nodes=[n1])).scale_out
 
 
+@pytest.mark.feature("SO-02")
 def test_a_nominated_pod_holds_the_room_it_waits_for() -> None:
     n1 = node("n1", cpu="4")
     waiting = pod("first", cpu="3", node="n1", state=PodState.NOMINATED)
@@ -102,6 +106,7 @@ def test_a_nominated_pod_holds_the_room_it_waits_for() -> None:
     assert plan.placements[0] == Placement(target="n1", shape=waiting.shape.id, first=0, pods=1)
 
 
+@pytest.mark.feature("SO-02")
 def test_a_nominated_pod_and_a_waiting_one_of_its_shape_are_told_apart() -> None:
     n1 = node("n1", cpu="4")
     objects = [n1, pod("meant", cpu="2", node="n1", state=PodState.NOMINATED), pod("waits", cpu="2")]
@@ -254,12 +259,15 @@ def test_a_node_that_a_human_cordoned_never_comes_back_through_us() -> None:
     assert (step.nodes, step.uncordon) == (1, ())
 
 
+@pytest.mark.feature("SO-02")
+@pytest.mark.feature("SO-06")
 def test_a_pod_that_tolerates_the_cordon_may_go_to_a_cordoned_node() -> None:
     """The scheduler's NodeUnschedulable plugin."""
     agent = pod("agent", tolerations=(tolerate("node.kubernetes.io/unschedulable", operator="Exists"),))
     assert not plan_for(node("rack-7", ec2=False, unschedulable=True), agent, group("g")).scale_out
 
 
+@pytest.mark.feature("SO-02")
 def test_devices_of_a_physical_machine_are_room_like_any_other() -> None:
     assert not plan_for(node("rack-7", gpu=8, ec2=False), pod(gpu=8), group("g")).scale_out
     assert GPU in pod(gpu=8).shape.requests

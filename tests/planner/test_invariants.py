@@ -168,6 +168,7 @@ def test_every_waiting_pod_is_served_once_or_unserved_with_a_reason_for_each_gro
     assert all(len(one.reasons) == len(world.fleet.groups) for one in plan.unserved)
 
 
+@pytest.mark.feature("SO-06")
 @settings(max_examples=60, deadline=None)
 @given(worlds(st.just(500)), groups("extra", st.just(500)))
 def test_one_group_more_never_leaves_a_pod_unserved_that_was_served(world: World, extra: tuple[NodeGroup, list[Node]]) -> None:

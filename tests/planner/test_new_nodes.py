@@ -212,6 +212,7 @@ def test_gpu_groups_are_kept_for_gpu_pods_while_another_group_can_serve() -> Non
     assert desired(plan_for(pod(cpu="30"), gpus, group("cpu"))) == {"gpu": 1}
 
 
+@pytest.mark.feature("SO-24")
 def test_a_pod_that_no_group_can_hold_says_what_it_lacks_in_each_and_harms_nobody() -> None:
     plan = plan_for(
         pod("huge", gpu=16, cpu="8"), pod("fine"), group("g5", types=["g5.48xlarge"], gpu=8, cpu="192"), group("m5")
@@ -224,6 +225,13 @@ def test_a_pod_that_no_group_can_hold_says_what_it_lacks_in_each_and_harms_nobod
     ]
 
 
+@pytest.mark.feature("SO-24")
+def test_the_group_that_comes_nearest_is_named_first_so_that_its_node_is_the_largest_to_ask_for() -> None:
+    plan = plan_for(pod("huge", gpu=16), *(group(name, gpu=gpus, cpu="96") for name, gpus in (("a", 4), ("b", 8), ("c", 1))))
+    assert [reason.text.rpartition("has ")[2] for reason in plan.unserved[0].reasons] == ["8", "4", "1"]
+
+
+@pytest.mark.feature("SO-24")
 def test_each_group_gives_its_most_telling_reason() -> None:
     plan = plan_for(
         pod(cpu="3", node_selector={"disk": "ssd"}, count=2),
@@ -245,10 +253,12 @@ def test_each_group_gives_its_most_telling_reason() -> None:
     }
 
 
+@pytest.mark.feature("SO-24")
 def test_a_cluster_without_groups_says_so() -> None:
     assert refusals(plan_for(pod())) == {"": "no_groups"}
 
 
+@pytest.mark.feature("SO-24")
 def test_many_groups_are_folded_into_few_reasons() -> None:
     plan = plan_for(pod(cpu="99"), *(group(f"g{i:03}") for i in range(300)))
     assert len(plan.unserved[0].reasons) == 41

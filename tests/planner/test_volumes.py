@@ -10,7 +10,7 @@ from spillway.model.selector import NodeSelectorTerm, Requirement
 from spillway.model.volumes import VolumeNeed
 from tests.builders import cluster, desired, group, node, places, plan_for, pod, refusals
 
-pytestmark = pytest.mark.feature("CS-08")
+pytestmark = [pytest.mark.feature("CS-08"), pytest.mark.feature("SO-06")]
 
 EBS = "ebs.csi.aws.com"
 ZONE, EBS_ZONE = "topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"
@@ -176,7 +176,6 @@ class TestAVolumeThatIsNotMadeYet:
         assert plan.summary.pods_unserved == 0
 
 
-@pytest.mark.feature("SO-06")
 class TestADiskThatSeveralPodsName:
     DISK = (VolumeNeed(driver=EBS, shared=f"{EBS}/vol-0a", disk="vol-0a"),)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from spillway.model.base import Labels
-from spillway.model.cluster import PodState, Taint
+from spillway.model.cluster import Node, PodState, Taint
 from spillway.model.fleet import NodeGroup, NodeTemplate, Variant
 from spillway.planner import prices
 from spillway.planner.amounts import Dimensions, Need, subtract
@@ -81,9 +81,7 @@ class Rooms:
             taints = tuple(taint for taint in node.taints if taint.key not in OUR_TAINTS)
             host = Host(node.name, node.labels, repelling(taints), soft=soft(taints, view))
             return Room(Kind.CORDONED, node.name, *self._kinds(host), self._free(live, host), group, is_empty)
-        taints, mild = repelling(node.taints), soft(node.taints, view)
-        if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
-            taints = (*taints, CORDON_TAINT)
+        taints, mild = keeping_off(node), soft(node.taints, view)
         template = view.template_of(live.group, live.instance) if live.group and is_starting(view, live) else None
         if template is not None:
             taints = tuple(taint for taint in taints if not is_startup(taint, view))
@@ -145,6 +143,14 @@ class Rooms:
 
     def _kinds(self, host: Host) -> tuple[int, int]:
         return self.fit.host_kind(host), self.preferences.like(host)
+
+
+def keeping_off(node: Node) -> tuple[Taint, ...]:
+    """Its taints that repel; a cordon is one, also before Kubernetes has written it as such."""
+    taints = repelling(node.taints)
+    if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
+        return (*taints, CORDON_TAINT)
+    return taints
 
 
 def _open(template: NodeTemplate, known: Labels) -> tuple[Variant, ...]:

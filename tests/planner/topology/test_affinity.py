@@ -25,9 +25,22 @@ class TestApart:
     def test_pods_that_avoid_their_own_kind_get_a_node_each(self):
         assert desired(plan_for(pod(count=3, labels=DB, pod_anti_affinity=term()), A)) == {"a": 3}
 
+    def test_and_nodes_of_the_size_that_one_needs(self):
+        """By their amounts a large one would hold all of them for less."""
+        small, large = group("small", cpu="2"), group("large", cpu="8", price=0.5)
+        assert desired(plan_for(pod(cpu="1", count=4, labels=DB, pod_anti_affinity=term()), small, large)) == {"small": 4}
+
     def test_pods_that_avoid_others_share_a_node_among_themselves(self):
         shy = pod("shy", cpu="1", count=3, pod_anti_affinity=term())
         assert desired(plan_for(shy, pod("db", labels=DB), A)) == {"a": 2}
+
+    def test_and_nodes_of_the_size_that_each_kind_needs(self):
+        middle, large = group("middle", cpu="4"), group("large", cpu="8", price=0.35)
+        shy, others = pod("shy", cpu="1", count=4, pod_anti_affinity=term()), pod("db", cpu="1", count=4, labels=DB)
+        assert desired(plan_for(shy, others, middle, large)) == {"middle": 2}
+
+    def test_one_that_would_rather_be_apart_is_not_kept_apart(self):
+        assert desired(plan_for(pod(cpu="1", count=2, labels=DB, pod_anti_affinity=term(weight=50)), A)) == {"a": 1}
 
     def test_a_running_pod_keeps_away_whom_it_avoids_though_the_newcomer_says_nothing(self):
         live = node("n1")
@@ -69,6 +82,9 @@ class TestApart:
 
 
 class TestBeside:
+    def test_one_that_would_rather_be_beside_others_goes_without(self):
+        assert desired(plan_for(pod("p", pod_affinity=term(weight=50)), A)) == {"a": 1}
+
     def test_on_the_node_of_a_running_pod_while_there_is_room(self):
         live = node("n1")
         plan = plan_for(live, pod("db", node="n1", labels=DB), pod("p", cpu="3", pod_affinity=term()), A)
@@ -102,6 +118,22 @@ class TestBeside:
         plan = plan_for(own, A)
         assert desired(plan) == {"a": 1}
         assert unserved(plan) == {"default/p-4": 2}
+
+    def test_the_first_meets_all_its_terms_itself(self):
+        both = (*term(app="db"), *term(selector=labelled(tier="gold")))
+        assert unserved(plan_for(pod("p", labels=DB, pod_affinity=both), A)) == {"default/p": 1}
+        assert not plan_for(pod("p", labels={**DB, "tier": "gold"}, pod_affinity=both), A).unserved
+
+    def test_by_any_label_and_a_node_without_it_is_no_place_for_the_first_either(self):
+        own = pod("p", labels=DB, pod_affinity=term("rack"))
+        assert desired(plan_for(own, group("r1", labels={"rack": "r1"}))) == {"r1": 1}
+        assert refusals(plan_for(own, group("plain"))) == {"plain": "pod_affinity"}
+
+    def test_one_that_runs_where_the_label_is_not_keeps_nobody_from_being_the_first(self):
+        live = node("n1", cpu="1")
+        own = pod("p", labels=DB, pod_affinity=term("rack"))
+        plan = plan_for(live, pod("db", cpu="1", node="n1", labels=DB), own, group("r1", labels={"rack": "r1"}))
+        assert desired(plan) == {"r1": 1}
 
     def test_all_of_a_kind_go_to_the_zone_that_holds_most_of_them(self):
         own = pod("p", cpu="4", count=3, labels=DB, pod_affinity=term(ZONE))
@@ -147,7 +179,7 @@ class TestWhoseTheyAre:
         spaces = [("team-a", {"kind": "data"}), ("default", {})]
         assert self.served(spaces=spaces, namespace_selector=labelled(kind="data"))
         assert not self.served(spaces=spaces, namespace_selector=labelled(kind="web"))
-        assert self.served(spaces=spaces, namespace_selector=())
+        assert self.served(namespace_selector=())  # also one of which nobody knows the labels
         assert self.served(spaces=spaces, namespaces=("team-a",), namespace_selector=labelled(kind="web"))
 
     def test_with_the_same_value_of_a_key_or_another(self):

@@ -46,6 +46,19 @@ class TestOverDomains:
         assert desired(plan_for(web(6, spread(min_domains=3)), *ZONES[:2])) == {"a": 1, "b": 1}
         assert desired(plan_for(web(6, spread(min_domains=2)), *ZONES[:2])) == {"a": 3, "b": 3}
 
+    def test_who_is_not_counted_itself_keeps_off_where_there_are_too_many_of_those_that_are(self):
+        there = [*full("na", of_ours=3), *full("nb", zone="us-east-1b")]
+        other = pod("other", cpu="3", count=2, spread=(spread(),))
+        assert desired(plan_for(*there, other, *ZONES[:2])) == {"b": 2}
+        assert refusals(plan_for(*there, other, ZONES[0])) == {"a": "topology_spread"}
+
+    def test_a_node_that_lacks_the_key_of_any_of_its_spreads_is_no_domain_of_the_others(self):
+        racks = [group(name, zones=[f"us-east-1{name}"], labels={"rack": name}) for name in "ab"]
+        both = (spread(), spread("rack", skew=9))
+        assert desired(plan_for(*full("n", zone="us-east-1c"), web(4, *both), *racks)) == {"a": 2, "b": 2}
+        with_rack = full("n", zone="us-east-1c", labels={"rack": "c"})
+        assert desired(plan_for(*with_rack, web(4, *both), *racks)) == {"a": 1, "b": 1}
+
     def test_only_pods_with_the_same_value_of_a_key_count(self):
         old = [node("n", cpu="1"), *(pod(f"o{i}", cpu="100m", node="n", labels={**WEB, "rev": "1"}) for i in range(3))]
         ours = pod("web", cpu="3", count=3, labels={**WEB, "rev": "2"}, spread=(spread(match_label_keys=("rev",)),))
@@ -85,6 +98,19 @@ class TestOverNodes:
     def test_as_many_a_node_as_the_skew_says_beside_a_full_one_that_has_none(self):
         assert desired(plan_for(*full("n"), web(4, spread(HOST), cpu="500m"), ZONES[0])) == {"a": 4}
         assert desired(plan_for(*full("n"), web(4, spread(HOST, skew=2), cpu="500m"), ZONES[0])) == {"a": 2}
+
+    def test_as_many_nodes_as_domains_are_asked_for_before_any_has_more_than_the_skew(self):
+        assert desired(plan_for(web(4, spread(HOST, min_domains=3), cpu="500m"), ZONES[0])) == {"a": 3}
+        assert desired(plan_for(web(4, spread(HOST), cpu="500m"), ZONES[0])) == {"a": 1}
+
+    def test_and_no_further_nodes_than_hold_them_once_there_are_so_many_domains(self):
+        large = group("large", max_size=99)
+        assert desired(plan_for(web(40, spread(HOST, min_domains=3), cpu="500m"), large)) == {"large": 5}
+
+    def test_nor_for_the_sake_of_others_that_wait(self):
+        """A node that others need, too, takes as many as the rest."""
+        large = group("large", max_size=99)
+        assert desired(plan_for(web(40, spread(HOST), cpu="500m"), pod("x", cpu="1"), large)) == {"large": 6}
 
     def test_nodes_that_have_one_each_take_the_next_ones(self):
         live = [node(f"n{i}") for i in range(3)]

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from spillway.model.cluster import PodShape, PodState
 from spillway.planner.fit import Fit
-from spillway.planner.rooms import CORDON_TAINT, Kind, Room
+from spillway.planner.rooms import Kind, Room
 from spillway.planner.rules import node_affinity, node_name, node_selector, taints
 from spillway.planner.rules.base import Host
-from spillway.planner.starting import repelling
+from spillway.planner.topology.sites import host_of
 from spillway.planner.topology.terms import HOSTNAME, Spread
-from spillway.planner.view import LiveNode, View
+from spillway.planner.view import View
 
 
 class _Alike(NamedTuple):
@@ -47,7 +47,7 @@ class Census:
         names = {live.node.name for live in view.nodes}
         for live in view.nodes:
             if not live.is_leaving and live.node.name not in view.draining:
-                one = self._class(found, _host(live, known.get(live.node.name)), live.node.name)
+                one = self._class(found, host_of(live.node, known.get(live.node.name)), live.node.name)
                 for pods in live.pods:
                     into = one.leaving if pods.state == PodState.TERMINATING else one.pods
                     into[pods.shape] += len(pods.names)
@@ -114,12 +114,3 @@ def lasting(one: Class) -> Counter[str]:
 def all_there(one: Class) -> Counter[str]:
     """What affinity and anti-affinity count: pods that terminate are there until they are gone."""
     return one.pods + one.leaving
-
-
-def _host(live: LiveNode, room: Host | None) -> Host:
-    """With the labels that a node which starts will have, and the taints that it has."""
-    node = live.node
-    found = repelling(node.taints)
-    if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in found):
-        found = (*found, CORDON_TAINT)
-    return Host(node.name, {**(room.labels if room else {}), **node.labels}, found)

@@ -55,14 +55,14 @@ class Evenness:
             dimension = self._first + one.dimension
             mine = [parcel for parcel in parcels if _asks(parcel, dimension)]
             eligible = {name for group in self._census.eligible(one.spread, one.owner) for name in group.nodes}
-            hopes = not modest and one.counts_itself and bool(mine) and (bool(eligible) or len(mine) == len(parcels))
+            hopes = not modest and one.counts_itself and bool(mine)
             found.append(self._grant(one, dimension, mine, eligible, hopes))
         return found
 
     def _grant(self, one: HostSpread, dimension: int, parcels: Sequence[Parcel], eligible: set[str], hopes: bool) -> Grant:
         skew = one.spread.max_skew
         here = {room.target: room for room in self._rooms if room.target in eligible}
-        if not hopes or max(1, len(eligible)) < one.spread.min_domains:
+        if not hopes:
             more = skew + (0 if one.counts_itself else 1)
             return Grant(dimension, {}, more, more, hopes=False)
         present = {name: -here[name].free[dimension] if name in here else 0 for name in eligible}
@@ -75,10 +75,11 @@ class Evenness:
         }
         full = min((present[name] + max(one[name] for one in capacities.values()) for name in eligible), default=BOUNDLESS)
         dealt, new = dict.fromkeys(here, 0), 0
+        few = one.spread.min_domains - len(eligible)
         for domain, group in sorted(by_domain.items()):
             mine = {name: capacity for name, capacity in capacities[domain].items() if capacity}
             part, most_new = self._deal(
-                group, {name: present[name] + dealt[name] for name in mine}, mine, skew, full, dimension
+                group, {name: present[name] + dealt[name] for name in mine}, mine, skew, full, few, dimension
             )
             for name, pods in part.items():
                 dealt[name] += pods
@@ -93,16 +94,20 @@ class Evenness:
         room: Mapping[str, int],
         skew: int,
         full: int,
+        few: int,
         dimension: int,
     ) -> tuple[dict[str, int], int]:
-        """How many each node that is there takes, and how many a new one at most, with as few new ones as will do."""
+        """How many each node that is there takes, and how many a new one at most, with as few new ones as will do.
+
+        With fewer new ones than `few` there are not as many domains as the spread asks for: none may have more than the skew.
+        """
         pods = sum(parcel.count for parcel in parcels)
         new = min((self._on_new(parcel, dimension) for parcel in parcels), default=0)
 
         def with_new(number: int) -> dict[str, int]:
             names = [f"{index:09}" for index in range(number)]
             there, capacity = {**present, **dict.fromkeys(names, 0)}, {**room, **dict.fromkeys(names, new)}
-            least = min([full, *(there[name] + capacity[name] for name in there)])
+            least = min([full, *(there[name] + capacity[name] for name in there)]) if number >= few else 0
             return fill(there, capacity, pods, skew, least)
 
         low, high = 0, pods if new else 0

@@ -3,17 +3,23 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from spillway.model.cluster import PodShape
+from spillway.model.cluster import Node, PodShape
 from spillway.model.selector import UNTOLD
 from spillway.planner.fit import Fit
-from spillway.planner.rooms import Room
+from spillway.planner.rooms import Room, keeping_off
 from spillway.planner.rules import node_affinity, node_name, node_selector, taints
 from spillway.planner.rules.base import Host
 from spillway.planner.supply import Source
-from spillway.planner.topology.terms import Spread
+from spillway.planner.topology.terms import HOSTNAME, Spread
 
 Options = tuple[str | None, ...]
 """Values that a key may have on a node: None where it may lack it, UNTOLD where it may be any."""
+
+
+def host_of(node: Node, promised: Host | None) -> Host:
+    """One that is there, with the labels that are `promised` of it while it starts, and the taints that it has now."""
+    labels = {key: value for key, value in promised.labels.items() if key != HOSTNAME} if promised else {}
+    return Host(node.name, {**labels, **node.labels}, keeping_off(node))
 
 
 def is_sure(options: Options) -> bool:

@@ -12,13 +12,12 @@ from spillway.model.cluster import PodShape, PodState
 from spillway.planner.amounts import NOTHING, Need, most, subtract
 from spillway.planner.daemons import Daemons
 from spillway.planner.fit import Fit
-from spillway.planner.rooms import CORDON_TAINT, Kind, Room
+from spillway.planner.rooms import Kind, Room
 from spillway.planner.rules.base import Host, Refusal
-from spillway.planner.starting import repelling
 from spillway.planner.supply import Source
 from spillway.planner.topology.bonds import Bonds
 from spillway.planner.topology.rules import Rules
-from spillway.planner.topology.sites import Marks, Options, Site
+from spillway.planner.topology.sites import Marks, Options, Site, host_of
 from spillway.planner.topology.tallies import Company, Evenness, Tally
 from spillway.planner.topology.terms import HOSTNAME, Shapes
 from spillway.planner.topology.ties import Ties
@@ -226,19 +225,10 @@ class Standing:
 
     def _live(self, live: LiveNode, room: Room | None) -> Site:
         """With the labels and taints that a node which starts will have."""
-        node = live.node
         promised = self._fit.host(room.host) if room else None
-        labels = {
-            **{key: value for key, value in (promised.labels if promised else {}).items() if key != HOSTNAME},
-            **node.labels,
-        }
-        taints = repelling(node.taints)
-        if node.unschedulable and not any(taint.key == CORDON_TAINT.key for taint in taints):
-            taints = (*taints, CORDON_TAINT)
-        now = then = Host(node.name, labels, taints)
-        if promised:
-            then = now._replace(taints=promised.taints)
-        site = self._site(room, node.name, self._marks.values(then), self._marks.of(then))
+        now = host_of(live.node, promised)
+        then = now._replace(taints=promised.taints) if promised else now
+        site = self._site(room, live.node.name, self._marks.values(then), self._marks.of(then))
         if room and room.kind is Kind.CORDONED:
             site.mark = self._marks.of(now)
         return site

@@ -112,7 +112,8 @@ class Domains:
 
 class Evenness:
     """Pods that a spread counts, by domain. `peak` is the most that a domain had when a pod of the plan came that the spread
-    binds: as long as it is not above the skew, a domain without pods does no harm."""
+    binds: as long as it is not above the skew, a domain without pods does no harm. It stays when pods are lifted again: too
+    high, it makes one look once more and never less."""
 
     def __init__(self, domains: Domains, max_skew: int) -> None:
         self.domains, self.max_skew, self.peak = domains, max_skew, 0
