@@ -23,7 +23,8 @@ from spillway.planner.view import View
 
 
 class Rounds:
-    """`begin` a round, `learn` from what came of it. `has_more`: another one may do better."""
+    """`begin` a round, `learn` from what came of it. `has_more`: another one may serve more; `has_cheaper`: it may serve as many
+    for less, as nodes that were to hold some of a spread did not, and others were bought in their stead."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Rounds:
         self._cuts: dict[tuple[int, str, str], int] = {}
         self._born: list[Host] = []
         self._modest = False
-        self.has_more = True
+        self.has_more, self.has_cheaper = True, False
 
     def begin(self) -> tuple[list[Parcel], list[Room], Supply]:
         self._splitting = Splitting(self.domains, self._cuts, self._born)
@@ -92,7 +93,8 @@ class Rounds:
             not hopes.isdisjoint(dimension for dimension, _ in lot.need.each) for lot in self._lots if lot.number in short
         )
         changed = any(self._cuts.get(where) != pods for where, pods in cuts.items())
-        self.has_more = bool(short) and (changed or (lost and not self._modest) or self._splitting.lacks(born))
+        self.has_cheaper = lost and not self._modest
+        self.has_more = bool(short) and (changed or self.has_cheaper or self._splitting.lacks(born))
         self._born = born
         self._cuts |= cuts
         self._modest = self._modest or lost

@@ -91,7 +91,7 @@ class Settling:
             worth = self._worth(draft), sum(node.price for node in draft.nodes.values())
             if best is None or worth < best[0]:
                 best = worth, draft, attempt, supply
-            if not rounds.has_more or not any(worth[0]):
+            if not (rounds.has_more if any(worth[0]) else rounds.has_cheaper):
                 break
             standing.take_back(0)
         _, draft, attempt, supply = best  # type: ignore[misc]  # there is one round at least
