@@ -51,11 +51,12 @@ def need(key: str, operator: str, *values: str) -> Requirement:
         (need("gen", "Gt", "4"), True),
         (need("gen", "Gt", "5"), False),
         (need("gen", "Lt", "10"), True),
+        (need("gen", "Lt", "5"), False),
         (need("disk", "Lt", "10"), False),
         (need("absent", "Gt", "-1"), False),
         (need("gen", "Lt", "9" * 19), False),  # more than 64 bits is no integer
         (need("gen", "Lt", "9" * 5000), False),
-        (need("gen", "Like", "5"), False),
+        (need("gen", "Like", "9"), False),
     ],
 )
 def test_each_operator_of_node_affinity(requirement: Requirement, fits: bool) -> None:
@@ -80,6 +81,17 @@ def test_a_field_names_a_node_that_is_there_and_none_that_comes(operator: str, t
     one = shape(node_affinity=(NodeSelectorTerm(fields=(need("metadata.name", operator, "n1"),)),))
     assert (refused(one, host("n1")) is None) == there
     assert (refused(one, host("")) is None) == new
+
+
+def test_nodes_that_differ_by_name_alone_are_told_apart_where_a_field_names_one() -> None:
+    fit = Fit([one := shape(node_affinity=(NodeSelectorTerm(fields=(need("metadata.name", "In", "n1"),)),))])
+    verdicts = [fit.refusal(fit.shape_kind(one), fit.host_kind(host(name))) for name in ("n1", "n2")]
+    assert [verdict is None for verdict in verdicts] == [True, False]
+
+
+def test_a_field_other_than_the_name_matches_no_node() -> None:
+    one = shape(node_affinity=(NodeSelectorTerm(fields=(need("metadata.uid", "NotIn", "x"),)),))
+    assert refused(one, host("n1")) == Code.AFFINITY
 
 
 @pytest.mark.parametrize(
@@ -121,7 +133,7 @@ def test_each_form_of_a_toleration(toleration: Toleration, fits: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "bound", "fits"), [("Gt", "900", True), ("Gt", "950", False), ("Lt", "951", True), ("Lt", "x", False)]
+    ("operator", "bound", "fits"), [("Gt", "900", True), ("Gt", "950", False), ("Lt", "951", True), ("Lt", "950", False), ("Lt", "x", False)]
 )
 def test_numeric_tolerations_compare_numbers(operator: str, bound: str, fits: bool) -> None:
     risky = host("n1", Taint(key="risk", value="950", effect="NoSchedule"))

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.feature("SO-07")
 
 A = group("a", zones=["us-east-1a"])
 B = group("b", zones=["us-east-1b"])
+AB = group("ab", zones=["us-east-1a", "us-east-1b"])
 DB = {"app": "db"}
 
 
@@ -36,7 +37,7 @@ class TestApart:
 
     def test_and_nodes_of_the_size_that_each_kind_needs(self):
         middle, large = group("middle", cpu="4"), group("large", cpu="8", price=0.35)
-        shy, others = pod("shy", cpu="1", count=4, pod_anti_affinity=term()), pod("db", cpu="1", count=4, labels=DB)
+        shy, others = pod("shy", cpu="2", count=2, pod_anti_affinity=term()), pod("db", cpu="1", count=4, labels=DB)
         assert desired(plan_for(shy, others, middle, large)) == {"middle": 2}
 
     def test_one_that_would_rather_be_apart_is_not_kept_apart(self):
@@ -76,9 +77,19 @@ class TestApart:
 
     def test_a_group_that_chooses_the_zone_serves_whom_any_of_its_zones_suits(self):
         """The first one, wherever it lands; the second might land beside it."""
-        plan = plan_for(pod(count=2, labels=DB, pod_anti_affinity=term(ZONE)), group("ab", zones=["us-east-1a", "us-east-1b"]))
+        plan = plan_for(pod(count=2, labels=DB, pod_anti_affinity=term(ZONE)), AB)
         assert desired(plan) == {"ab": 1}
         assert unserved(plan) == {"default/p-1": 1}
+
+    @pytest.mark.parametrize("zone", AB.zones)
+    def test_and_not_whom_any_of_them_does_not_suit(self, zone: str):
+        live = node("n1", cpu="1", zone=zone)
+        plan = plan_for(live, pod("db", cpu="1", node="n1", labels=DB), pod("shy", pod_anti_affinity=term(ZONE)), AB)
+        assert refusals(plan) == {"ab": "pod_anti_affinity"}
+
+    def test_daemons_of_a_new_node_keep_away_who_avoids_them(self):
+        agents = [pod("agent", cpu="100m", labels=DB, owner="DaemonSet")]
+        assert refusals(plan_for(pod("shy", pod_anti_affinity=term()), A, daemons=agents)) == {"a": "pod_anti_affinity"}
 
 
 class TestBeside:
@@ -119,6 +130,15 @@ class TestBeside:
         assert desired(plan) == {"a": 1}
         assert unserved(plan) == {"default/p-4": 2}
 
+    def test_to_the_node_that_holds_most_of_them_also_where_a_smaller_is_cheaper(self):
+        own = pod("p", cpu="1", count=6, labels=DB, pod_affinity=term())
+        plan = plan_for(own, A, group("large", cpu="8", price=0.5))
+        assert (desired(plan), unserved(plan)) == ({"large": 1}, {})
+
+    def test_in_a_zone_that_nobody_chooses_they_share_the_one_node_of_which_it_is_sure(self):
+        plan = plan_for(pod("p", cpu="1", count=6, labels=DB, pod_affinity=term(ZONE)), AB)
+        assert (desired(plan), unserved(plan)) == ({"ab": 1}, {"default/p-4": 2})
+
     def test_the_first_meets_all_its_terms_itself(self):
         both = (*term(app="db"), *term(selector=labelled(tier="gold")))
         assert unserved(plan_for(pod("p", labels=DB, pod_affinity=both), A)) == {"default/p": 1}
@@ -138,6 +158,10 @@ class TestBeside:
     def test_all_of_a_kind_go_to_the_zone_that_holds_most_of_them(self):
         own = pod("p", cpu="4", count=3, labels=DB, pod_affinity=term(ZONE))
         assert desired(plan_for(own, group("a", zones=["us-east-1a"], max_size=2), B)) == {"b": 3}
+
+    def test_of_zones_that_hold_as_many_to_the_cheapest(self):
+        own = pod("p", cpu="4", count=3, labels=DB, pod_affinity=term(ZONE))
+        assert desired(plan_for(own, group("a", zones=["us-east-1a"], price=0.4), B)) == {"b": 3}
 
     def test_who_looks_for_nobody_that_is_there_waits_and_costs_nothing(self):
         plan = plan_for(pod("p", pod_affinity=term(ZONE)), A)

@@ -39,6 +39,21 @@ class TestOverDomains:
         assert plan.unserved[0].pods == 4
         assert "us-east-1c has 0" in plan.unserved[0].reasons[0].text
 
+    def test_a_zone_that_no_node_has_is_not_opened_where_it_would_hold_more_of_them_down_than_it_takes(self):
+        a, b = group("a", zones=["us-east-1a"], max_size=5), group("b", zones=["us-east-1b"], max_size=1)
+        plan = plan_for(web(6), a, b)
+        assert desired(plan) == {"a": 5}
+        assert plan.unserved[0].pods == 1
+
+    def test_a_group_that_chooses_the_zone_serves_whom_any_of_its_zones_suits(self):
+        wide = group("ab", zones=["us-east-1a", "us-east-1b"])
+        there = [*full("na"), *full("nb", zone="us-east-1b")]
+        assert desired(plan_for(*there, web(2), wide)) == {"ab": 1}  # the second might land beside the first
+        for zone in wide.zones:
+            other = next(one for one in wide.zones if one != zone)
+            uneven = [*full("n", zone=zone, of_ours=1), *full("o", zone=other)]
+            assert refusals(plan_for(*uneven, web(1), wide)) == {"ab": "topology_spread"}
+
     def test_a_larger_skew_leaves_more_room(self):
         assert desired(plan_for(*full("n", zone="us-east-1c"), web(6, spread(skew=2)), *ZONES[:2])) == {"a": 2, "b": 2}
 

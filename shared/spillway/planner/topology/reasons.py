@@ -17,7 +17,11 @@ class Reasons:
     def of(self, lot: Lot, group: str) -> Refusal | None:
         """`group` is the key of one that may be asked. The text goes on from "the pod …"."""
         site = self._standing.new(self._supply.sources[group])
-        if refusal := self._standing.refusal(lot.shape.id, site):
+        mark = self._standing.mark()
+        self._standing.open(site)  # with its daemons, which may be in the way
+        refusal = self._standing.refusal(lot.shape.id, site)
+        self._standing.take_back(mark)
+        if refusal:
             return refusal
         if self._rules.touch(lot.shape.id):
             text = "could stand on a node more, which would be a domain too empty for those that are spread already"
