@@ -133,7 +133,8 @@ def test_each_form_of_a_toleration(toleration: Toleration, fits: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "bound", "fits"), [("Gt", "900", True), ("Gt", "950", False), ("Lt", "951", True), ("Lt", "950", False), ("Lt", "x", False)]
+    ("operator", "bound", "fits"),
+    [("Gt", "900", True), ("Gt", "950", False), ("Lt", "951", True), ("Lt", "950", False), ("Lt", "x", False)],
 )
 def test_numeric_tolerations_compare_numbers(operator: str, bound: str, fits: bool) -> None:
     risky = host("n1", Taint(key="risk", value="950", effect="NoSchedule"))

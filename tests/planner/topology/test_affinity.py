@@ -35,9 +35,10 @@ class TestApart:
         shy = pod("shy", cpu="1", count=3, pod_anti_affinity=term())
         assert desired(plan_for(shy, pod("db", labels=DB), A)) == {"a": 2}
 
-    def test_and_nodes_of_the_size_that_each_kind_needs(self):
+    @pytest.mark.parametrize(("cpu", "count"), [("1", 4), ("2", 2)])
+    def test_and_nodes_of_the_size_that_each_kind_needs(self, cpu: str, count: int):
         middle, large = group("middle", cpu="4"), group("large", cpu="8", price=0.35)
-        shy, others = pod("shy", cpu="2", count=2, pod_anti_affinity=term()), pod("db", cpu="1", count=4, labels=DB)
+        shy, others = pod("shy", cpu=cpu, count=count, pod_anti_affinity=term()), pod("db", cpu="1", count=4, labels=DB)
         assert desired(plan_for(shy, others, middle, large)) == {"middle": 2}
 
     def test_one_that_would_rather_be_apart_is_not_kept_apart(self):

@@ -23,8 +23,11 @@ from spillway.planner.view import View
 
 
 class Rounds:
-    """`begin` a round, `learn` from what came of it. `has_more`: another one may serve more; `has_cheaper`: it may serve as many
-    for less, as nodes that were to hold some of a spread did not, and others were bought in their stead."""
+    """`begin` a round, `learn` from what came of it.
+
+    `has_more`: another one may serve more. `has_cheaper`: it may serve as many for less, as nodes that were to hold some of a
+    spread did not, and others were bought in their stead.
+    """
 
     def __init__(
         self,
