@@ -127,6 +127,12 @@ class TestOverNodes:
         large = group("large", max_size=99)
         assert desired(plan_for(web(40, spread(HOST), cpu="500m"), pod("x", cpu="1"), large)) == {"large": 6}
 
+    def test_the_cheaper_of_few_full_nodes_and_of_many_that_hold_the_skew_is_bought(self):
+        """Two apps that lie on few nodes each lie on different ones, and more are bought for what they lack of each other."""
+        apps = [pod(app, cpu="500m", count=8, labels={"app": app}, spread=(spread(HOST, app=app),)) for app in ("web", "api")]
+        sizes = [group("small", max_size=99), group("large", cpu="16", price=0.8, max_size=99)]
+        assert desired(plan_for(*apps, pod("x", cpu="2", count=3), *sizes)) == {"small": 8}
+
     def test_nodes_that_have_one_each_take_the_next_ones(self):
         live = [node(f"n{i}") for i in range(3)]
         running = [pod(f"r{i}", cpu="1", node=f"n{i}", labels=WEB) for i in range(3)]
