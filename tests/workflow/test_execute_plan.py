@@ -256,6 +256,14 @@ def test_a_region_that_stays_silent_is_left_to_the_next_plan(workflow: Workflow)
 
 # ---- every way through it ----
 
+MANY = [*INPUT["grow"], *({"region": f"xx-region-{n}", "steps": [], "uncordon": False} for n in range(1, 100))]
+"""A hundred regions, which share the turns of an execution."""
+
+
+def open_at_home(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MORE if event["region"] == HOME else DONE
+
+
 FORKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("quiet", dict(INPUT), {}),
     ("fallback region", only(grow=[{"region": WEST, "steps": [], "uncordon": False}]), {}),
@@ -269,6 +277,7 @@ FORKS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             "scale_in.confirm": [{"status": "ending", "reason": "", "wait_s": 15}, QUIET["scale_in.confirm"]],
         },
     ),
+    ("never done", only(grow=MANY), {"verify_instances.check": open_at_home}),
     ("changed", only(drains=INPUT["drains"]), {"drain.begin": {"status": "abandoned", "settle_s": 0, "reason": "changed"}}),
     ("given up", only(drains=INPUT["drains"]), {"drain.evict": {"status": "deadline", "wait_s": 0, "reason": "late"}}),
     ("gone", only(drains=INPUT["drains"]), {"scale_in.terminate": {"status": "gone", "reason": "", "wait_s": 40}}),
@@ -400,9 +409,7 @@ def test_loops_that_wait_for_ever_fit_the_history_even_if_each_turn_spills(workf
 
 @pytest.mark.feature("EX-12")
 def test_a_loop_leaves_to_the_next_plan_what_is_still_open_after_its_share_of_turns(workflow: Workflow) -> None:
-    others = [{"region": f"xx-region-{n}", "steps": [], "uncordon": False} for n in range(1, 100)]
-    check = lambda event: MORE if event["region"] == HOME else DONE  # noqa: E731
-    trace = workflow.run(only(grow=[*INPUT["grow"], *others]), {"verify_instances.check": check})
+    trace = workflow.run(only(grow=MANY), {"verify_instances.check": open_at_home})
 
     assert trace.status == "SUCCEEDED"
     of_home = [event for event in trace.events("verify_instances.check") if event["region"] == HOME]

@@ -80,7 +80,7 @@ def traces(world: World, machine: Machine) -> list[str]:
 def hook(name: str) -> None:
     clients.client("autoscaling", EAST).put_lifecycle_hook(
         AutoScalingGroupName="cpu", LifecycleHookName=name, LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-        HeartbeatTimeout=3600, DefaultResult="CONTINUE",
+        HeartbeatTimeout=600, DefaultResult="CONTINUE",
     )  # fmt: skip
 
 
@@ -155,11 +155,11 @@ def test_somebody_elses_hook_holds_the_instance_and_desired_goes_down_once() -> 
         hook("ship-logs")
         drain(world, doomed)
         world.run(until=lambda: world.desired()[f"{EAST}/cpu"] == 1, limit_s=300)
-        world.run(limit_s=1800)
+        world.run(limit_s=300)
         held = clients.client("autoscaling", EAST).describe_auto_scaling_instances(InstanceIds=[doomed.instance_id])
         assert held["AutoScalingInstances"][0]["LifecycleState"] == "Terminating:Wait"
         assert node(world, doomed)
-        assert told(world, limit_s=3600).status == "done"
+        assert told(world, limit_s=900).status == "done"
         ended = [step for plan in world.plans() for step in plan.scale_in if step.instance_id == doomed.instance_id]
         assert [step.step for step in ended] == [5]
 
@@ -227,7 +227,7 @@ def test_while_a_view_is_old_nothing_goes(function: str) -> None:
                 raise Killed
 
         world.aws.functions.before = before
-        world.run(limit_s=3600)
+        world.run(limit_s=1200)
         assert len(world.machines()) == 2
         blind = False
         world.run(until=lambda: not world.machines(), limit_s=1800)
