@@ -88,13 +88,25 @@ def _plan(stage: Stage, courses: Sequence[Course], found: Mapping[Key, Verdict] 
 
 
 def _free_room(seed: int, planned: Planned, found: Mapping[Key, Verdict]) -> list[Disagreement]:
-    """The scheduler is at rest: what it left waiting has no room on any node that is there."""
+    """The scheduler is at rest: what it left waiting has no room on any node that is there, but for those to whom the pods that
+    the plan's nodes bring may open one; whether they do, `pinned` sees."""
     new = planned.nodes.keys()
+    brings = bool(planned.nodes or planned.uncordoned)
     return [
         Disagreement(seed, key_of(pod), f"has room on {node}, which is there", found[key_of(pod)].text)
         for pod, node in planned.assigned
-        if node not in new and node not in planned.uncordoned
+        if node not in new and node not in planned.uncordoned and not (brings and _may_be_helped(pod))
     ]
+
+
+def _may_be_helped(pod: Object) -> bool:
+    """Whether pods that come elsewhere can open a node for it: as company, or as what makes other domains fuller."""
+    spec = pod["spec"]
+    company = (spec.get("affinity") or {}).get("podAffinity") or {}
+    spreads = spec.get("topologySpreadConstraints") or ()
+    return bool(company.get("requiredDuringSchedulingIgnoredDuringExecution")) or any(
+        one["whenUnsatisfiable"] == "DoNotSchedule" for one in spreads
+    )
 
 
 def _by_world(stage: Stage) -> dict[str, list[Object]]:
