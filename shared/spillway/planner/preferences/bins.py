@@ -19,6 +19,7 @@ from spillway.planner.supply import Source
 from spillway.planner.topology.settle import Settled
 from spillway.planner.topology.terms import HOSTNAME
 from spillway.planner.topology.topology import Topology
+from spillway.planner.topology.turns import Turns, last
 from spillway.planner.view import View
 
 NEW = "new"
@@ -45,7 +46,7 @@ class Bin:
     kept: bool
     is_raised: bool = False
     holds: dict[int, int] = field(default_factory=dict)
-    turns: dict[str, int] = field(default_factory=dict)
+    turns: dict[str, Turns] = field(default_factory=dict)
 
     @property
     def look(self) -> Hashable:
@@ -175,10 +176,16 @@ class Bins:
         must_stay = self.is_strict and here.family in (NEW, Kind.CORDONED) and len(here.holds) == 1
         return units - 1 if must_stay else units
 
-    def tell_turns(self, here: Bin, there: Bin, number: int) -> None:
-        """Of who goes there alone."""
-        for shape in self.stuff[number].shapes & here.turns.keys():
-            there.turns.setdefault(shape, here.turns[shape])
+    def tell_turns(self, here: Bin, there: Bin, number: int, units: int) -> None:
+        """Of who goes there alone: those that came last go. Of several shapes nobody knows yet which those are."""
+        shapes = self.stuff[number].shapes
+        for shape in shapes & here.turns.keys():
+            stay, gone = last(here.turns[shape], units)
+            there.turns[shape] = tuple(sorted((*there.turns.get(shape, ()), *gone)))
+            if len(shapes) == 1:
+                here.turns[shape] = stay
+                if not stay:
+                    del here.turns[shape]
 
     def add(self, one: Bin, number: int, units: int) -> None:
         """`units` below 0 are taken away."""

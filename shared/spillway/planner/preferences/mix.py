@@ -67,7 +67,7 @@ class Mix:
         if not leaving or not (fits := self._bins.takes(there, number, leaving)):
             return False
         units = self._wanted(here, there, number, fits)
-        self._bins.tell_turns(here, there, number)
+        self._bins.tell_turns(here, there, number, units)
         self._ground.put(here, number, -units)
         self._ground.put(there, number, units)
         return True
@@ -116,8 +116,8 @@ class Mix:
             )
         go, come = (there, here) if gain > NONE else (here, there)
         if gain > NONE:
-            self._bins.tell_turns(here, there, number)
-            self._bins.tell_turns(there, here, other)
+            self._bins.tell_turns(here, there, number, units)
+            self._bins.tell_turns(there, here, other, back)
         ground.put(go, number, units)
         ground.put(come, other, back)
         return gain > NONE

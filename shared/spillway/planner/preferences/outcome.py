@@ -12,6 +12,7 @@ from spillway.planner.parcel import Item
 from spillway.planner.place import Move
 from spillway.planner.preferences.bins import Bin, Bins, NewBin, RoomBin
 from spillway.planner.topology.settle import Settled
+from spillway.planner.topology.turns import Order, Turns
 
 
 class Naming:
@@ -28,16 +29,16 @@ class Naming:
             number[key] += 1
         return names
 
-    def read_turns(self, bins: Bins, order: Mapping[tuple[str, str], int]) -> None:
+    def read_turns(self, bins: Bins, order: Order) -> None:
         """Into the bins."""
-        by_name: dict[str, dict[str, int]] = {}
-        for (name, shape), turn in order.items():
-            by_name.setdefault(name, {})[shape] = turn
+        by_name: dict[str, dict[str, Turns]] = {}
+        for (name, shape), turns in order.items():
+            by_name.setdefault(name, {})[shape] = turns
         for name, one in self._named(bins.rooms, bins.new):
             one.turns = by_name.get(name, {})
 
-    def turns(self, bins: Bins, new: Sequence[NewBin]) -> dict[tuple[str, str], int]:
-        return {(name, shape): turn for name, one in self._named(bins.rooms, new) for shape, turn in one.turns.items()}
+    def turns(self, bins: Bins, new: Sequence[NewBin]) -> Order:
+        return {(name, shape): turns for name, one in self._named(bins.rooms, new) for shape, turns in one.turns.items()}
 
     def _named(self, rooms: Sequence[RoomBin], new: Sequence[NewBin]) -> Iterable[tuple[str, Bin]]:
         yield from ((one.room.target, one) for one in rooms)

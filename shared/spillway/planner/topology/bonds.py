@@ -125,11 +125,12 @@ class Even:
 
 @dataclass
 class Bonds:
-    """All that ties one shape to others."""
+    """All that ties one shape to others. `is_mixed`: others that wait count in its spreads, or it in theirs."""
 
     apart: list[Apart] = field(default_factory=list)
     beside: list[Beside] = field(default_factory=list)
     even: list[Even] = field(default_factory=list)
+    is_mixed: bool = False
 
     def most(self, site: Site, wanted: int) -> int:
         """How many of `wanted` equal pods may come to the site, one after the other."""

@@ -12,6 +12,7 @@ from spillway.planner.parcel import Parcel
 from spillway.planner.place import Move
 from spillway.planner.topology.sites import Site
 from spillway.planner.topology.standing import Standing
+from spillway.planner.topology.turns import Order
 
 
 class Batch(NamedTuple):
@@ -35,17 +36,17 @@ class Draft:
         mine = self.wanted[lot.number]
         mine[site] = mine.get(site, 0) + pods
 
-    def order(self, coming: Mapping[str, int]) -> dict[tuple[str, str], int]:
-        """When who came where, by target and shape. New nodes of a group are numbered after the `coming` ones."""
+    def order(self, coming: Mapping[str, int]) -> Order:
+        """When who came where. New nodes of a group are numbered after the `coming` ones."""
         numbers, names = Counter(coming), dict[Site, str]()
         for site, node in self.nodes.items():
             key = node.source.group.key
             names[site] = f"{key}#{numbers[key]}"
             numbers[key] += 1
-        found: dict[tuple[str, str], int] = {}
-        for turn, (lot, site, _) in enumerate(self.log):
-            found.setdefault((site.room.target if site.room else names[site], lot.shape.id), turn)
-        return found
+        found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        for turn, (lot, site, pods) in enumerate(self.log):
+            found[site.room.target if site.room else names[site], lot.shape.id].append((turn, pods))
+        return {key: tuple(turns) for key, turns in found.items()}
 
     def came(self) -> dict[int, dict[Site, int]]:
         """As `wanted`, of those who came."""

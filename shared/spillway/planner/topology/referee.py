@@ -1,6 +1,6 @@
 """Who of a draft may really come: batch by batch, as a scheduler could bind them, in rounds until nobody moves."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from spillway.planner.buy import Purchase
@@ -58,19 +58,30 @@ class Referee:
             self._standing.take_back(0)
 
     def _come(self, lot: Lot, wanted: dict[Site, int]) -> Iterator[Batch]:
-        """Takes from `wanted` who comes; those of a spread level by level."""
-        came: dict[Site, int] = {}
+        """Takes from `wanted` who comes; those of a spread level by level, each a batch of its own where it matters to others
+        who is there before whom."""
+        came: list[tuple[Site, int]] = []
         bonds = self._standing.bonds(lot.shape.id)
         once = bonds is None or not (bonds.even or bonds.beside)
+        by_level = bonds is not None and bool(bonds.even) and bonds.is_mixed
         moved = True
         while moved:
             moved = False
             for site in list(wanted):
                 if pods := self._standing.most(lot.shape.id, lot.need, site, wanted[site]):
                     self._standing.put(lot.shape.id, lot.need, site, pods)
-                    came[site] = came.get(site, 0) + pods
+                    came.append((site, pods))
                     wanted[site] -= pods
                     moved = not once
                     if not wanted[site]:
                         del wanted[site]
-        return (Batch(lot, site, pods) for site, pods in came.items())
+        if not by_level:
+            came = list(_summed(came).items())
+        return (Batch(lot, site, pods) for site, pods in came)
+
+
+def _summed(came: Iterable[tuple[Site, int]]) -> dict[Site, int]:
+    found: dict[Site, int] = {}
+    for site, pods in came:
+        found[site] = found.get(site, 0) + pods
+    return found

@@ -27,6 +27,7 @@ from spillway.planner.topology.referee import Referee
 from spillway.planner.topology.rounds import Rounds
 from spillway.planner.topology.standing import Standing
 from spillway.planner.topology.topology import Topology
+from spillway.planner.topology.turns import Order, in_order
 from spillway.planner.view import View
 
 ROUNDS = 4
@@ -35,17 +36,17 @@ ROUNDS = 4
 @dataclass(frozen=True)
 class Settled:
     """`moves` into room that is there or comes, and the `purchase` of the rest on the `market`. `order` is when who came
-    where, by target and shape; `reasons` say why others may not, None where no pod says anything of another."""
+    where; `reasons` say why others may not, None where no pod says anything of another."""
 
     moves: Sequence[Move]
     market: Market
     purchase: Purchase
-    order: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    order: Order = field(default_factory=dict)
     reasons: Reasons | None = None
 
     def in_order(self, placements: Iterable[Placement]) -> list[Placement]:
         """As a scheduler could bind them, one after the other, each as soon as it may."""
-        return sorted(placements, key=lambda one: self.order.get((one.target, one.shape), 0))
+        return in_order(placements, self.order) if self.order else list(placements)
 
 
 class Settling:

@@ -30,6 +30,8 @@ class Ties:
         self._companies: dict[Near, Company] = {}
         self._evennesses: dict[Hashable, Evenness] = {}
         self.bonds = {shape.id: self._tie(shape) for shape in waiting if rules.touch(shape.id)}
+        for shape, bonds in self.bonds.items():
+            bonds.is_mixed = self._is_mixed(shape, bonds)
 
     def _tie(self, shape: PodShape) -> Bonds:
         found = Bonds()
@@ -46,6 +48,11 @@ class Ties:
         for spread in self._rules.spreads.get(shape.id, ()):
             found.even.append(Even(spread, self.evenness(spread, shape), spread.pods.include(shape)))
         return found
+
+    def _is_mixed(self, shape: str, bonds: Bonds) -> bool:
+        own = {id(even.evenness) for even in bonds.even}
+        others = self._ids & frozenset[str]().union(*(self._shapes.included(even.rule.pods) for even in bonds.even)) - {shape}
+        return bool(others) or any(id(one) not in own for one in self.spread.get(shape, ()))
 
     def _tally(self, key: str, pods: frozenset[str]) -> Tally:
         if (key, pods) not in self._tallies:
