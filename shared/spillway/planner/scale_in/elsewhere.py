@@ -128,8 +128,7 @@ class Elsewhere:
         """The node is there and tainted, as it will be while it drains."""
         node = live.node
         host = Host(node.name, node.labels, (*repelling(node.taints), CORDON_TAINT, LEAVING_TAINT))
-        gone = {id(one) for one in moved}
-        self._standing.shut(site, host, [(pods.shape, len(pods.names)) for pods in live.pods if id(pods) not in gone])
+        self._standing.shut(site, host, [(pods.shape, len(pods.names)) for pods in moved])
 
     def _lack(self, pods: PodSet, left: int) -> str:
         shape = self._view.shapes[pods.shape]

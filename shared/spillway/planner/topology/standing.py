@@ -28,8 +28,8 @@ _Tenants = list[tuple[Tally | Company | Evenness, int, bool]]
 
 
 class _Step(NamedTuple):
-    """`pods` came, or where there are none the site changed its mark, which `was` before. `free` is what it had, where the need
-    does not tell."""
+    """`pods` came, or where there are none the site changed its mark, which `was` before, and its `tenants`, where it was
+    shut. `free` is what it had, where the need does not tell."""
 
     site: Site
     was: int | None = None
@@ -37,6 +37,7 @@ class _Step(NamedTuple):
     need: Need = NOTHING
     pods: int = 0
     free: Sequence[int] | None = None
+    tenants: _Tenants | None = None
 
 
 class Standing:
@@ -62,6 +63,7 @@ class Standing:
         self._steps: list[_Step] = []
         self._needs: dict[Need, Need] = {}
         self._tenants: dict[str, _Tenants] = {}
+        self._running: dict[str, _Tenants] = {}
         self._kinds: dict[int, tuple[tuple[Options, ...], int, _Tenants]] = {}
         self._new = 0
         self.sites = self._stand(view, rooms)
@@ -112,11 +114,12 @@ class Standing:
             self._steps.append(_Step(site, site.mark))
             self._move(site, site.marked)
 
-    def shut(self, site: Site, host: Host, staying: Iterable[tuple[str, int]]) -> None:
-        """The node's taints are those of `host` now, and (shape, pods) stay on it: whoever honours taints counts it no more."""
-        self._steps.append(_Step(site, site.mark))
-        tenants: _Tenants = [(one, pods, True) for shape, pods in staying for one in self._ties.spread.get(shape, ())]
-        self._tenants.setdefault(site.name, tenants)
+    def shut(self, site: Site, host: Host, lifted: Iterable[tuple[str, int]]) -> None:
+        """The live node's taints are those of `host` now: whoever honours taints counts no more who stays there, which is all who
+        began there but (shape, pods), lifted from it before."""
+        self._steps.append(_Step(site, site.mark, tenants=self._tenants.get(site.name, [])))
+        gone: _Tenants = [(one, -pods, True) for shape, pods in lifted for one in self._ties.spread.get(shape, ())]
+        self._tenants[site.name] = [*self._running.get(site.name, ()), *gone]
         self._move(site, self._marks.of(host))
 
     def put(self, shape: str, need: Need, site: Site, pods: int) -> None:
@@ -137,9 +140,11 @@ class Standing:
         """Undoes all that came after the mark, and gives it, in its order."""
         undone = self._steps[mark:]
         while len(self._steps) > mark:
-            site, was, shape, need, pods, free = self._steps.pop()
+            site, was, shape, need, pods, free, tenants = self._steps.pop()
             if not pods:
                 self._move(site, was)
+                if tenants is not None:
+                    self._tenants[site.name] = tenants
                 continue
             self._count(shape, site, -pods)
             if free is None:
@@ -253,12 +258,14 @@ class Standing:
                     spread.add(site, number, sure=sure)
                     tenants.append((spread, number, sure))
         if self._daemons.wait_for(live):
-            self._await(site, live, view)
+            tenants += self._await(site, live, view)
+        if tenants:
+            self._running[site.name] = tenants
         if site.mark != site.marked:
             self._tenants[site.name] = tenants
 
-    def _await(self, site: Site, live: LiveNode, view: View) -> None:
-        """The daemons that are still to come to a young node, as many as each tally lacks."""
+    def _await(self, site: Site, live: LiveNode, view: View) -> _Tenants:
+        """The daemons that are still to come to a young node, as many as each tally lacks; gives those that a spread counts."""
         lacking = Counter[Tally | Company | Evenness]()
         for tally, number, _ in self._company(self._fit.host(site.host) if site.room else Host(site.name, live.node.labels)):
             lacking[tally] += number
@@ -266,9 +273,10 @@ class Standing:
             if view.shapes[pods.shape].is_daemon:
                 for tally in (*self._ties.counted.get(pods.shape, ()), *self._ties.spread.get(pods.shape, ())):
                     lacking[tally] -= len(pods.names)
-        for tally, number in lacking.items():
-            if number > 0:
-                tally.add(site, number)
+        coming: _Tenants = [(tally, number, True) for tally, number in lacking.items() if number > 0]
+        for tally, number, _ in coming:
+            tally.add(site, number)
+        return [one for one in coming if isinstance(one[0], Evenness)]
 
     def _values(self, host: Host) -> tuple[Options, ...]:
         return self._marks.values(host._replace(labels={**host.labels, HOSTNAME: _ITS_OWN}))
