@@ -39,7 +39,7 @@ def ledgers(plan: Callable[[], object]) -> list[tuple[Standing, Sequence[Lot], l
 
 
 def state_of(standing: Standing) -> object:
-    """All counts, and what every node has left."""
+    """All counts, what every node has left, and who comes and goes with it."""
     ties = standing._ties
     tallies = [*ties._tallies.values(), *(one for company in ties._companies.values() for one in company.by_key)]
     return (
@@ -47,7 +47,7 @@ def state_of(standing: Standing) -> object:
         [(one.total, _counts(one._on_vague)) for one in ties._companies.values()],
         [(_counts(one.sure), _counts(one.maybe), _counts(one._levels)) for one in ties._evennesses.values()],
         [(_counts(one.sure), _counts(one._maybe)) for one in ties.domains.values()],
-        [(site.name, site.mark, tuple(site.free)) for site in standing.sites],
+        [(site.name, site.mark, tuple(site.free), standing._tenants.get(site.name, [])) for site in standing.sites],
     )
 
 

@@ -115,8 +115,8 @@ class Standing:
             self._move(site, site.marked)
 
     def shut(self, site: Site, host: Host, lifted: Iterable[tuple[str, int]]) -> None:
-        """The live node's taints are those of `host` now: whoever honours taints counts no more who stays there, which is all who
-        began there but (shape, pods), lifted from it before."""
+        """The live node's taints are those of `host` now: whoever honours taints counts no more who stays there: all who began
+        there but (shape, pods), lifted from it before."""
         self._steps.append(_Step(site, site.mark, tenants=self._tenants.get(site.name, [])))
         gone: _Tenants = [(one, -pods, True) for shape, pods in lifted for one in self._ties.spread.get(shape, ())]
         self._tenants[site.name] = [*self._running.get(site.name, ()), *gone]
