@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from spillway.aws import activities, clients
+from spillway.aws import activities, clients, history
 from tests.aws.account import HOME, open_account
-from tests.aws.answers import activity
+from tests.aws.answers import NOW, activity
 
 
 class Region:
@@ -94,3 +94,15 @@ def test_ids_of_many_groups_are_asked_for_together(region: Region) -> None:
 def test_no_group_is_no_call(region: Region) -> None:
     assert activities.of_groups(HOME, {}) == []
     assert region.asked == []
+
+
+@pytest.mark.feature("FS-07")
+def test_a_refusal_of_hours_ago_tells_nothing_of_now_and_a_launch_that_began_then_is_still_on_its_way() -> None:
+    """As a dump shows them, which may hold more than is asked for."""
+    full = "We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a)."
+    told = [activity(full, age_s=600), activity(full, age_s=3.1 * 3600), activity(status="InProgress", age_s=4 * 3600)]
+
+    past = history.by_group(told, NOW)["g"]
+
+    assert [failure.activity_id for failure in past.failures] == ["a-Failed-600"]
+    assert past.launching_ids == ("a-InProgress-14400",)
