@@ -31,6 +31,7 @@ from spillway.planner.paid import paid, total_usd_h
 from spillway.planner.place import Move
 from spillway.planner.preferences.arrange import Arranger
 from spillway.planner.preferences.wishes import Preferences
+from spillway.planner.problem import Problem
 from spillway.planner.rooms import Kind, Room, Rooms
 from spillway.planner.scale_in.elsewhere import Elsewhere
 from spillway.planner.scale_in.shrink import Shrink
@@ -71,16 +72,17 @@ def plan(cluster: ClusterSnapshot, fleet: FleetSnapshot, memory: Memory, policy:
     def bought(market: Market) -> Purchase:
         return buy(market, limits, free, [market.sources[key] for key in raised], desired)
 
+    problem = Problem(seen, topology, market_supply, fit, dimensions)
     coming = {key: gap.coming for key, gap in gaps.items()}
 
     def settled_of(lots: Sequence[Lot], rooms: Sequence[Room]) -> Settled:
         judged = [lot for lot in lots if lot.is_judged]
-        return Settling(seen, topology, judged, rooms, market_supply, fit, dimensions, daemons, coming, bought).settle()
+        return Settling(problem, judged, rooms, daemons, coming, bought).settle()
 
-    dealing = Dealing(seen, topology, lots, rooms, market_supply, fit, dimensions)
+    dealing = Dealing(problem, lots, rooms)
     lots, rooms, settled = free_volumes.settle(lots, rooms, dealing, settled_of)
     judged, waiting = [lot for lot in lots if lot.is_judged], [lot for lot in lots if not lot.moving]
-    arranger = Arranger(seen, judged, rooms, topology, preferences, fit, dimensions, free, desired, coming)
+    arranger = Arranger(problem, judged, rooms, preferences, free, desired, coming)
 
     def shrunk(moves: Sequence[Move]) -> Shrink:
         used = frozenset({move.room.target for move in moves} | {p.target for p in nominated})

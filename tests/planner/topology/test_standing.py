@@ -29,7 +29,8 @@ def ledgers(plan: Callable[[], object]) -> list[tuple[Standing, Sequence[Lot], l
     outcome = Settling._outcome
 
     def keep(self, draft, attempt, supply, standing, near):
-        found.append((standing, list(self._lots), list(self._supply.sources.values()), self._fit))
+        problem = self._problem
+        found.append((standing, list(self._lots), list(problem.supply.sources.values()), problem.fit))
         return outcome(self, draft, attempt, supply, standing, near)
 
     with pytest.MonkeyPatch.context() as patch:

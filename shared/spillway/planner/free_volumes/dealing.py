@@ -12,16 +12,13 @@ import msgspec
 
 from spillway.model.cluster import PodSet
 from spillway.model.volumes import VolumeNeed
-from spillway.planner.amounts import UNLIMITED, Dimensions, Need, most, subtract
+from spillway.planner.amounts import UNLIMITED, Need, most, subtract
 from spillway.planner.demand import Lot
-from spillway.planner.fit import Fit
 from spillway.planner.free_volumes.reach import Reach, Reached, Terms
 from spillway.planner.free_volumes.stock import Stock, Taken, places, wanting
+from spillway.planner.problem import Problem
 from spillway.planner.rooms import Room
 from spillway.planner.rules.base import Host
-from spillway.planner.supply import Supply
-from spillway.planner.topology.topology import Topology
-from spillway.planner.view import View
 
 Where = tuple[tuple[Terms | None, ...], ...]
 """The terms of what a pod takes, by claim: pods of one lot with the same may go to the same nodes."""
@@ -50,29 +47,21 @@ class Deal:
 class Dealing:
     """`lots` as they wait. `nothing`: none of them takes a free volume."""
 
-    def __init__(
-        self,
-        view: View,
-        topology: Topology,
-        lots: Sequence[Lot],
-        rooms: Sequence[Room],
-        supply: Supply,
-        fit: Fit,
-        dimensions: Dimensions,
-    ) -> None:
-        self._view, self._lots, self._fit = view, lots, fit
+    def __init__(self, problem: Problem, lots: Sequence[Lot], rooms: Sequence[Room]) -> None:
+        topology, first = problem.topology, problem.dimensions.first_neighbour
+        self._view, self._lots, self._fit = problem.view, lots, problem.fit
         self._wanting = {n: needs for n, lot in enumerate(lots) if lot.is_judged and (needs := wanting(lot.shape))}
         self.nothing = not self._wanting
-        self._places = places(view.cluster.free_volumes, (lots[number].shape for number in self._wanting))
+        self._places = places(problem.view.cluster.free_volumes, (lots[number].shape for number in self._wanting))
         self._reach = Reach(self._places)
         self._reached: dict[int, Reached] = {}
         self._sites = [_Site(room.host, room.free, 1, True) for room in rooms]
-        sources = sorted(supply.sources.values(), key=lambda source: source.price)
+        sources = sorted(problem.supply.sources.values(), key=lambda source: source.price)
         self._groups = [_Site(source.host, list(source.have), source.room, False) for source in sources]
+        self._hosts = {site.host for site in (*self._sites, *self._groups)}
         self._evenly = {
             lot.shape.id for lot in lots if topology.rules.spreads.get(lot.shape.id) or topology.rules.avoids.get(lot.shape.id)
         }
-        first = dimensions.first_neighbour
         boundless = {first + one.dimension for one in topology.hosts.spreads}
         self._needs = {number: _alone(lots[number].need, boundless) for number in self._wanting}
         self._spread = {number for number in self._wanting if any(d in boundless for d, _ in lots[number].need.each)}
@@ -96,8 +85,9 @@ class Dealing:
 
     def _turn(self, number: int) -> tuple[int, int, int]:
         lot = self._lots[number]
-        hosts = {site.host for site in (*self._sites, *self._groups)}
-        near = frozenset().union(*(reach for host in hosts if self._admits(number, host) for reach in self._reach_of(host)))
+        near = frozenset().union(
+            *(reach for host in self._hosts if self._admits(number, host) for reach in self._reach_of(host))
+        )
         choices = min(sum(self._stock.left[one] for one in need.free if one in near) for need in self._wanting[number])
         return -lot.shape.priority, choices, number
 

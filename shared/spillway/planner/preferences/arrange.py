@@ -7,9 +7,7 @@ one that moves, the one that makes room, and those that have wishes about either
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from spillway.planner.amounts import Dimensions
 from spillway.planner.demand import Lot
-from spillway.planner.fit import Fit
 from spillway.planner.market import Market
 from spillway.planner.paid import Paid
 from spillway.planner.parcel import Item
@@ -22,11 +20,10 @@ from spillway.planner.preferences.stand_in import StandIn
 from spillway.planner.preferences.stuff import Hold
 from spillway.planner.preferences.told import told
 from spillway.planner.preferences.wishes import Preferences
+from spillway.planner.problem import Problem
 from spillway.planner.rooms import Room
 from spillway.planner.supply import Supply
 from spillway.planner.topology.settle import Settled
-from spillway.planner.topology.topology import Topology
-from spillway.planner.view import View
 
 PASSES = 2
 
@@ -44,19 +41,16 @@ class Arranger:
 
     def __init__(
         self,
-        view: View,
+        problem: Problem,
         lots: Sequence[Lot],
         rooms: Sequence[Room],
-        topology: Topology,
         preferences: Preferences,
-        fit: Fit,
-        dimensions: Dimensions,
         paid: Paid,
         desired: Mapping[str, int],
         coming: Mapping[str, int],
     ) -> None:
-        self._view, self._lots, self._rooms, self._topology, self._preferences = view, lots, rooms, topology, preferences
-        self._fit, self._dimensions, self._paid, self._desired = fit, dimensions, paid, desired
+        self._problem, self._lots, self._rooms, self._preferences = problem, lots, rooms, preferences
+        self._paid, self._desired = paid, desired
         self._naming = Naming(coming)
 
     def arrange(self, was: Settled, rooms_stay: bool = False) -> Arranged:
@@ -79,23 +73,22 @@ class Arranger:
             better = True
         whole.drop_empty()
         if better and _serves_rest(ground, whole, before):
-            texts = told(self._preferences, liking, bins, whole.new)
+            texts, problem = told(self._preferences, liking, bins, whole.new), self._problem
 
             def market(items: Sequence[Item]) -> Market:
-                return Market(self._view, items, Supply(sources, {}), self._fit, self._dimensions)
+                return Market(problem.view, items, Supply(sources, {}), problem.fit, problem.dimensions)
 
             return Arranged(settled(was, bins, whole.new, market, whole.ledger, self._paid.copy(), self._naming), texts)
         ground, liking = self._begin(was)
         return Arranged(was, told(self._preferences, liking, ground.bins, ground.bins.new))
 
     def _begin(self, was: Settled) -> tuple[Ground, Liking]:
-        bins = Bins(
-            self._view, was, self._lots, self._rooms, self._topology, self._preferences, self._fit, self._dimensions, self._paid
-        )
+        problem = self._problem
+        bins = Bins(problem, was, self._lots, self._rooms, self._preferences, self._paid)
         self._naming.read_turns(bins, was.order)
         spare = [bins.spare(source) for source in was.market.sources.values()]
         places = [one.place for one in (*bins.rooms, *bins.new, *spare)]
-        liking = Liking(self._view, self._preferences, self._fit, places)
+        liking = Liking(problem.view, self._preferences, problem.fit, places)
         return Ground(bins, liking, self._preferences), liking
 
 

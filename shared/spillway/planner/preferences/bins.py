@@ -5,22 +5,20 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway.planner import prices
-from spillway.planner.amounts import Dimensions, most, subtract
+from spillway.planner.amounts import most, subtract
 from spillway.planner.buy import NewNode
 from spillway.planner.demand import Lot
-from spillway.planner.fit import Fit
 from spillway.planner.paid import Paid
 from spillway.planner.parcel import Parcel
 from spillway.planner.preferences.liking import Place
 from spillway.planner.preferences.stuff import Hold, Sorter, left_over
 from spillway.planner.preferences.wishes import Preferences
+from spillway.planner.problem import Problem
 from spillway.planner.rooms import Kind, Room
 from spillway.planner.supply import Source
 from spillway.planner.topology.settle import Settled
 from spillway.planner.topology.terms import HOSTNAME
-from spillway.planner.topology.topology import Topology
 from spillway.planner.topology.turns import Turns, last
-from spillway.planner.view import View
 
 NEW = "new"
 
@@ -78,19 +76,18 @@ class Bins:
 
     def __init__(
         self,
-        view: View,
+        problem: Problem,
         settled: Settled,
         lots: Sequence[Lot],
         rooms: Sequence[Room],
-        topology: Topology,
         preferences: Preferences,
-        fit: Fit,
-        dimensions: Dimensions,
         paid: Paid,
     ) -> None:
-        self._view, self._settled, self._paid, self._fit, self._dimensions = view, settled, paid, fit, dimensions
+        view, topology = problem.view, problem.topology
+        self._view, self._settled, self._paid = view, settled, paid
+        self._fit, self._dimensions = problem.fit, problem.dimensions
         self.is_strict = any(topology.rules.spreads.values())
-        self._sorter = Sorter(topology, preferences, dimensions)
+        self._sorter = Sorter(topology, preferences, problem.dimensions)
         self.stuff = self._sorter.found
         ranks = enumerate(settled.market.ranks)
         self._rank = {source.group.key: number for number, rank in ranks for source in rank}

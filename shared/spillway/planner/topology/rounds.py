@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from spillway.planner.amounts import Dimensions
 from spillway.planner.demand import Lot
-from spillway.planner.fit import Fit
 from spillway.planner.parcel import Parcel
+from spillway.planner.problem import Problem
 from spillway.planner.rooms import Room
 from spillway.planner.rules.base import Host
 from spillway.planner.supply import Supply
@@ -18,8 +17,6 @@ from spillway.planner.topology.draft import Draft
 from spillway.planner.topology.evenness import BOUNDLESS, Evenness
 from spillway.planner.topology.reach import Reach
 from spillway.planner.topology.standing import Standing
-from spillway.planner.topology.topology import Topology
-from spillway.planner.view import View
 
 
 class Rounds:
@@ -29,20 +26,12 @@ class Rounds:
     spread did not, and others were bought in their stead.
     """
 
-    def __init__(
-        self,
-        view: View,
-        topology: Topology,
-        lots: Sequence[Lot],
-        rooms: Sequence[Room],
-        supply: Supply,
-        fit: Fit,
-        dimensions: Dimensions,
-    ) -> None:
+    def __init__(self, problem: Problem, lots: Sequence[Lot], rooms: Sequence[Room]) -> None:
+        topology, supply, fit, dimensions = problem.topology, problem.supply, problem.fit, problem.dimensions
         first = dimensions.first_neighbour
         hosts = topology.hosts
         self._rooms, self._supply, self._fit, self._lots = rooms, supply, fit, lots
-        self._census = Census(view, rooms, fit, topology.waiting, topology.keys)
+        self._census = Census(problem.view, rooms, fit, topology.waiting, topology.keys)
         spreads = {first + spread.dimension for spread in hosts.spreads}
         self.near = frozenset(first + dimension for dimension in hosts.near.values())
         open_rooms = [replace(room, free=_boundless(room.free, spreads | self.near)) for room in rooms]

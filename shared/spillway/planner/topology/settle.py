@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway.model.plan import Placement
-from spillway.planner.amounts import Dimensions
 from spillway.planner.buy import Purchase
 from spillway.planner.daemons import Daemons
 from spillway.planner.demand import Lot
-from spillway.planner.fit import Fit
 from spillway.planner.market import Market
 from spillway.planner.parcel import Item, Parcel, items, whole
 from spillway.planner.place import Move, place
+from spillway.planner.problem import Problem
 from spillway.planner.rooms import Room
 from spillway.planner.supply import Supply
 from spillway.planner.topology.draft import Draft, drafted
@@ -26,9 +25,7 @@ from spillway.planner.topology.reasons import Reasons
 from spillway.planner.topology.referee import Referee
 from spillway.planner.topology.rounds import Rounds
 from spillway.planner.topology.standing import Standing
-from spillway.planner.topology.topology import Topology
 from spillway.planner.topology.turns import Order, in_order
-from spillway.planner.view import View
 
 ROUNDS = 4
 
@@ -54,28 +51,25 @@ class Settling:
 
     def __init__(
         self,
-        view: View,
-        topology: Topology,
+        problem: Problem,
         lots: Sequence[Lot],
         rooms: Sequence[Room],
-        supply: Supply,
-        fit: Fit,
-        dimensions: Dimensions,
         daemons: Daemons,
         coming: Mapping[str, int],
         buy: Callable[[Market], Purchase],
     ) -> None:
-        self._view, self._topology, self._lots, self._rooms, self._supply = view, topology, lots, rooms, supply
-        self._fit, self._dimensions, self._daemons, self._coming, self._buy = fit, dimensions, daemons, coming, buy
+        self._problem, self._lots, self._rooms = problem, lots, rooms
+        self._daemons, self._coming, self._buy = daemons, coming, buy
 
     def settle(self) -> Settled:
-        if self._topology.is_silent:
-            return self._attempt([whole(lot) for lot in self._lots], self._rooms, self._supply)
-        topology, first = self._topology, self._dimensions.first_neighbour
+        problem, topology, dimensions = self._problem, self._problem.topology, self._problem.dimensions
+        if topology.is_silent:
+            return self._attempt([whole(lot) for lot in self._lots], self._rooms, problem.supply)
+        first = dimensions.first_neighbour
         standing = Standing(
-            self._view, topology.rules, topology.shapes, topology.waiting, self._rooms, self._fit, self._daemons, first
+            problem.view, topology.rules, topology.shapes, topology.waiting, self._rooms, problem.fit, self._daemons, first
         )
-        rounds = Rounds(self._view, topology, self._lots, self._rooms, self._supply, self._fit, self._dimensions)
+        rounds = Rounds(problem, self._lots, self._rooms)
         referee = Referee(standing, self._lots, lambda lot: (topology.turn(lot.shape), rounds.domains.turn(lot)))
         best: tuple[tuple[list[int], float], Draft, Settled, Supply] | None = None
         for _ in range(ROUNDS):
@@ -87,7 +81,7 @@ class Settling:
             standing.take_back(0)
             referee.hold(draft, attempt.purchase)
             Finisher(
-                standing, referee, self._lots, self._fit, self._supply, attempt.market, self._dimensions.accelerators
+                standing, referee, self._lots, problem.fit, problem.supply, attempt.market, dimensions.accelerators
             ).finish(draft, attempt.purchase)
             worth = self._worth(draft), sum(node.price for node in draft.nodes.values())
             if best is None or worth < best[0]:
@@ -101,12 +95,13 @@ class Settling:
         return self._outcome(draft, attempt, supply, standing, rounds.near)
 
     def _attempt(self, parcels: Sequence[Parcel], rooms: Sequence[Room], supply: Supply) -> Settled:
-        moves = place(parcels, rooms, self._fit, self._dimensions)
+        moves = place(parcels, rooms, self._problem.fit, self._problem.dimensions)
         market = self._market(items(parcels), supply)
         return Settled(moves, market, self._buy(market))
 
     def _market(self, found: Sequence[Item], supply: Supply) -> Market:
-        return Market(self._view, found, supply, self._fit, self._dimensions)
+        problem = self._problem
+        return Market(problem.view, found, supply, problem.fit, problem.dimensions)
 
     def _worth(self, draft: Draft) -> list[int]:
         """Pods without a place, the highest priority first: the least is best."""
@@ -117,12 +112,12 @@ class Settling:
         return list(left.values())
 
     def _outcome(self, draft: Draft, attempt: Settled, supply: Supply, standing: Standing, near: frozenset[int]) -> Settled:
-        outcome = Outcome(standing, self._lots, self._fit, near)
+        outcome = Outcome(standing, self._lots, self._problem.fit, near)
         market, purchase = outcome.purchase(draft, attempt.purchase, lambda found: self._market(found, supply))
         return Settled(
             outcome.moves(draft),
             market,
             purchase,
             draft.order(self._coming),
-            Reasons(standing, self._supply, self._topology.rules),
+            Reasons(standing, self._problem.supply, self._problem.topology.rules),
         )
