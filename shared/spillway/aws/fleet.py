@@ -62,9 +62,9 @@ def reduce(
             warnings.append(Reason(code=Code.REGION_SILENT, text=f"region {region} did not answer, {age}: {problem}"))
             continue
         regions.append(RegionView(name=region, known=True, as_of=taken_at))
-        here, bounded, troubles = _region(region, cluster, taken_at, answer, named, previous, policy)
+        here, bounded, gone, troubles = _region(region, cluster, taken_at, answer, named, previous, policy)
         found += here
-        ended += _ended(answer)
+        ended += gone
         bounds += bounded
         warnings += troubles
     warnings += _not_found(named, answers)
@@ -109,7 +109,8 @@ def _region(
     named: frozenset[str],
     previous: FleetSnapshot | None,
     policy: Policy,
-) -> tuple[list[NodeGroup], list[Ceiling], list[Reason]]:
+) -> tuple[list[NodeGroup], list[Ceiling], list[str], list[Reason]]:
+    """Groups, what bounds them, ids of instances that EC2 has ended, and warnings."""
     before = {group.name: group for group in previous.groups if group.region == region} if previous else {}
     catalogue, problems = _catalogue(region, answers, policy, before)
     machines, more = _machines(answers)
@@ -147,7 +148,7 @@ def _region(
         warnings += [Reason(code=Code.GROUP_UNREADABLE, text=f"group {group.key}: {text}") for text in troubles]
         warnings += _unknown_failures(group)
     warnings += [Reason(code=Code.OBJECT_UNREADABLE, text=f"region {region}: {text}") for text in bounds.unlisted()]
-    return found, bounds.drawn_on(), warnings
+    return found, bounds.drawn_on(), _ended(machines), warnings
 
 
 def _cursors(region: str, answers: Answers, previous: FleetSnapshot | None) -> dict[str, history.Past]:
@@ -363,10 +364,9 @@ def _with_checks(group: NodeGroup, impaired: Mapping[str, str]) -> NodeGroup:
     return msgspec.structs.replace(group, instances=tuple(members))
 
 
-def _ended(answers: Answers) -> Iterator[str]:
+def _ended(machines: Mapping[str, shapes.Ec2Instance]) -> list[str]:
     """Instances that EC2 has ended and still speaks of, which it does for about an hour."""
-    machines, _ = _machines(answers)
-    return (id_ for id_, machine in machines.items() if machine.state.name == "terminated")
+    return [id_ for id_, machine in machines.items() if machine.state.name == "terminated"]
 
 
 def _items(answers: Answers, key: str) -> list[Any]:
