@@ -54,6 +54,19 @@ def test_reads_sizes_zones_and_what_is_suspended() -> None:
     assert found.problem == ""
 
 
+@pytest.mark.feature("SI-15")
+def test_instances_that_ec2_has_ended_are_told_but_those_that_are_still_members() -> None:
+    def machine(name: str, state: str) -> dict[str, Any]:
+        return {"InstanceId": f"i-{name}", "State": {"Name": state}}
+
+    machines = [machine("gone", "terminated"), machine("going", "shutting-down"), machine("member", "terminated")]
+    reservation = checked("ec2", "Reservation", {"Instances": machines})
+
+    found = reduce({HOME: region(group(Instances=[member("member")]), Reservations=[reservation])})
+
+    assert found.ended == ("i-gone",)
+
+
 @pytest.mark.feature("EV-07")
 @pytest.mark.feature("CS-07")
 def test_reads_members_their_age_their_name_and_their_reservation_from_ec2() -> None:
